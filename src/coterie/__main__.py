@@ -1,0 +1,5 @@
+"""`python -m coterie`."""
+
+from coterie.cli.app import main
+
+main()

@@ -1,0 +1,105 @@
+"""What people see while they wait, and how results are printed."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from coterie.types import Progress, silent
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class StageTimes:
+    """Passes progress on and remembers how long each stage took, for `history.jsonl`."""
+
+    def __init__(self, shown: Progress) -> None:
+        self.shown = shown
+        self.seconds: dict[str, float] = {}
+        self._started: dict[str, float] = {}
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        started = self._started.setdefault(stage, now)
+        self.seconds[stage] = now - started
+        self.shown(stage, done, total)
+
+
+@contextmanager
+def progress_on_stderr(quiet: bool) -> Iterator[Progress]:
+    """A live bar with time left on a terminal, plain lines elsewhere, nothing when quiet."""
+    if quiet:
+        yield silent
+    elif sys.stderr.isatty():
+        with _live_bars() as bars:
+            yield bars
+    else:
+        yield PlainLines()
+
+
+class PlainLines:
+    """One line when a stage ends, and one every ten seconds of a long one."""
+
+    def __init__(self) -> None:
+        self._started: dict[str, float] = {}
+        self._last_line: dict[str, float] = {}
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        started = self._started.setdefault(stage, now)
+        last = self._last_line.setdefault(stage, now)
+        if done >= total:
+            self._say(f"{stage}: done in {now - started:.1f} s")
+        elif now - last >= SECONDS_BETWEEN_LINES and done:
+            self._last_line[stage] = now
+            left = (now - started) / done * (total - done)
+            self._say(f"{stage}: {100 * done / total:.0f}%, about {left:.0f} s left")
+
+    def _say(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _live_bars() -> Iterator[Progress]:
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description:<24}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    tasks: dict[str, TaskID] = {}
+    with Bars(*columns, console=Console(stderr=True)) as bars:
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total or None)
+            bars.update(tasks[stage], completed=done, total=total or None)
+
+        yield show
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def shortened(text: str, width: int) -> str:
+    """One line of at most `width` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def print_rows(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    """A table in aligned columns; the last column may be of any length."""
+    widths = [max(len(row[index]) for row in [headings, *rows]) for index in range(len(headings))]
+    for row in [headings, *rows]:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -1,0 +1,127 @@
+"""`coterie fit`: from a file of texts to a run folder."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from coterie.cli.console import StageTimes, print_json, progress_on_stderr, shortened
+
+if TYPE_CHECKING:
+    from coterie.result import Clustering
+
+EXAMPLES_SHOWN = 2
+
+
+def fit(
+    file: Annotated[
+        str, typer.Argument(help="CSV, TSV, JSONL, Parquet or plain text, also .gz; - for standard input.")
+    ],
+    k: Annotated[int, typer.Option("--k", help="How many groups.")],
+    out: Annotated[Path, typer.Option(help="The run folder to write.")],
+    text: Annotated[str | None, typer.Option(help="The column with the texts.")] = None,
+    method: Annotated[str, typer.Option(help="See `coterie methods`.")] = "auto",
+    effort: Annotated[Literal["fast", "balanced", "full"], typer.Option(help="How long it may take.")] = "fast",
+    encoder: Annotated[str, typer.Option(help="See `coterie encoders`; a folder or a Hugging Face name.")] = "minilm",
+    precision: Annotated[Literal["fp32", "int8"], typer.Option(help="int8 encodes faster, slightly coarser.")] = "fp32",
+    word_vectors: Annotated[str | None, typer.Option(help="A word2vec or GloVe file for methods with sif.")] = None,
+    seed: Annotated[int, typer.Option(help="Same texts and seed, same groups.")] = 0,
+    truth: Annotated[str | None, typer.Option(help="A column with true groups, used only for scores.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a finished run of this name.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress and no summary.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Group the texts of FILE and write labels, words, scores and the model to a run folder."""
+    from coterie.persist.run import check_free, write_run
+
+    started = time.monotonic()
+    check_free(out, force)
+    frame, column, texts = _read(file, text, truth, k)
+    options = {
+        "n_clusters": k,
+        "method": method,
+        "effort": effort,
+        "encoder": encoder,
+        "precision": precision,
+        "word_vectors": word_vectors,
+        "random_state": seed,
+    }
+    with progress_on_stderr(quiet) as shown:
+        progress = StageTimes(shown)
+        clustering = _cluster(texts, options, progress)
+        metrics = write_run(
+            out,
+            clustering,
+            frame,
+            text_column=column,
+            truth_column=truth,
+            input_name=file,
+            stage_seconds=progress.seconds,
+            started=started,
+        )
+    if json:
+        print_json(
+            {
+                "run": str(out),
+                "metrics": metrics,
+                "clusters": [group.to_dict() for group in clustering.groups],
+            }
+        )
+    elif not quiet:
+        _print_summary(clustering, metrics, out)
+
+
+def _read(file: str, text: str | None, truth: str | None, k: int):  # type: ignore[no-untyped-def]
+    """The table, its text column and its texts, all checked before any heavy work."""
+    from coterie.data.check import check_n_clusters, texts_of, values_of
+    from coterie.data.columns import check_column, choose_text_column
+    from coterie.data.readers import open_table
+    from coterie.persist.run import check_names_free
+
+    with open_table(file) as table:
+        name = table.name
+        frame = table.read()
+    column = choose_text_column(frame, text, name)
+    if truth is not None:
+        values_of(frame, check_column(frame, truth, name), name)
+    check_names_free(frame.columns, name)
+    texts = texts_of(frame, column, name)
+    check_n_clusters(texts, k)
+    return frame, column, texts
+
+
+def _cluster(texts: list[str], options: dict[str, Any], progress: StageTimes) -> Clustering:
+    from coterie.api import cluster
+
+    return cluster(texts, progress=progress, **options)
+
+
+def _print_summary(clustering: Clustering, metrics: dict[str, Any], out: Path) -> None:
+    import shutil
+
+    width = max(60, min(120, shutil.get_terminal_size().columns))
+    for group in clustering.groups:
+        words = ", ".join(word for word, _ in group.words[:8])
+        print(f"\n{group.id:>3}  {group.size:,} texts  {shortened(words, width - 24)}")
+        for example in group.examples[:EXAMPLES_SHOWN]:
+            print(f"       {shortened(example, width - 8)}")
+    print()
+    _print_evidence(clustering.evidence)
+    if "acc" in metrics:
+        scores = ", ".join(f"{name} {100 * metrics[name]:.1f}" for name in ("acc", "nmi", "ari"))
+        print(f"Against the truth: {scores}")
+    print(
+        f"{len(clustering.texts):,} texts in {len(clustering.groups):,} groups, {metrics['seconds']:.1f} s, "
+        f"peak memory {metrics['peak_memory_mb']:,.0f} MB"
+    )
+    print(f"Results: {out}/assignments.csv (every row), {out}/clusters.json, {out}/model")
+
+
+def _print_evidence(evidence: list[dict[str, Any]]) -> None:
+    tried = [entry for entry in evidence if "candidate" in entry]
+    for entry in tried:
+        mark = "kept" if entry.get("kept") else "    "
+        print(f"  {mark}  {entry['candidate']:<28} {entry['criterion']} {entry['score']:.3f}")

@@ -1,0 +1,43 @@
+"""`coterie predict`: groups for new texts, from a run's model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from coterie.cli.console import progress_on_stderr
+
+ROWS_AT_ONCE = 8192
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(help="The run folder of a fit.")],
+    file: Annotated[str, typer.Argument(help="New texts, in any format of fit; - for standard input.")],
+    text: Annotated[str | None, typer.Option(help="The column with the texts; by default that of the fit.")] = None,
+    out: Annotated[str, typer.Option(help="CSV, TSV, JSONL or Parquet, also .gz; - for CSV on standard output.")] = "-",
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Put new texts into the groups of a run: every input column, cluster and confidence. Memory does not grow."""
+    from coterie.data.check import texts_of
+    from coterie.data.columns import choose_text_column
+    from coterie.data.readers import open_table
+    from coterie.data.writers import table_writer
+    from coterie.persist.run import Run, check_names_free, with_answers
+
+    finished = Run.open(run)
+    with open_table(file) as table:
+        check_names_free(table.columns, table.name)
+        wanted = text or (finished.text_column if finished.text_column in table.columns else None)
+        writer = table_writer(out)
+        model = finished.model()
+        with progress_on_stderr(quiet) as progress, writer:
+            done = 0
+            for batch in table.batches(ROWS_AT_ONCE):
+                column = wanted = choose_text_column(batch, wanted, table.name)
+                texts = texts_of(batch, column, table.name, first_row=done + 1)
+                writer.write(with_answers(batch, model.predict_proba(texts)))
+                done += len(texts)
+                progress(f"predicting ({done:,} rows)", 0, 0)
+            progress(f"predicting ({done:,} rows)", 1, 1)

@@ -1,0 +1,120 @@
+"""Writing a file whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from coterie.data.messages import nearest
+from coterie.errors import ConfigError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
+
+_ADVICE = {
+    errno.ENOSPC: "the disk is full; make room or choose another folder",
+    errno.EDQUOT: "your disk quota is used up; make room or choose another folder",
+    errno.EFBIG: "the file is too large for this disk; choose another folder",
+    errno.EACCES: "no permission to write there; choose another folder",
+    errno.EPERM: "no permission to write there; choose another folder",
+    errno.EROFS: "the disk is read-only; choose another folder",
+    errno.EPIPE: "the program that reads it has stopped",
+    errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
+}
+
+
+class _NamedFile(io.FileIO):
+    """A new file whose write errors name the file that the user asked for."""
+
+    def __init__(self, draft: Path, shown_name: str) -> None:
+        super().__init__(draft, "xb")
+        self._shown_name = shown_name
+
+    def write(self, data: Buffer, /) -> int:
+        with writing_errors_named(self._shown_name):
+            return super().write(data)
+
+
+@contextmanager
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Give a binary file that takes the place of `path` at the end; after any error `path` is as before."""
+    shown_name = os.fspath(path)
+    target = Path(os.path.realpath(path))  # through a link, so that the link stays one
+    with writing_errors_named(shown_name):
+        _check_target(target)
+        draft = target.with_name(f".coterie-{secrets.token_hex(8)}.tmp")
+        file = io.BufferedWriter(_NamedFile(draft, shown_name))
+    try:
+        yield file
+        with writing_errors_named(shown_name):
+            _finish(file, draft, target)
+    except BaseException:
+        with contextlib.suppress(OSError, ConfigError):
+            file.close()
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
+
+
+def write_text_atomic(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file in UTF-8, whole or not at all."""
+    with atomic_file(path) as file:
+        file.write(text.encode("utf-8"))
+
+
+def write_json_atomic(path: str | os.PathLike[str], value: Any) -> None:
+    """Write strict JSON, whole or not at all. NaN and infinity are not JSON: ValueError."""
+    text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+    write_text_atomic(path, text + "\n")
+
+
+@contextmanager
+def writing_errors_named(name: str) -> Iterator[None]:
+    """Turn an error of the operating system into one that names the output and says what to do."""
+    try:
+        yield
+    except OSError as error:
+        advice = _ADVICE.get(error.errno or 0, error.strerror or str(error))
+        raise ConfigError(f"{name}: nothing could be written: {advice}.") from error
+
+
+def _finish(file: IO[bytes], draft: Path, target: Path) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+    file.close()
+    if target.exists():
+        shutil.copymode(target, draft)
+    os.replace(draft, target)
+    _sync_folder(target.parent)
+
+
+def _check_target(target: Path) -> None:
+    if target.is_dir():
+        raise ConfigError(f"{target}: this is a folder. Name a file in it.")
+    if target.exists() and not target.is_file():
+        raise ConfigError(f"{target}: this is a device or a pipe. Name a file.")
+    if not target.parent.is_dir():
+        folder = target.parent
+        siblings = [entry.name for entry in folder.parent.iterdir()] if folder.parent.is_dir() else []
+        guess = nearest(folder.name, siblings)
+        hint = f" Did you mean {folder.with_name(guess)}?" if guess else ""
+        raise ConfigError(f"{target}: there is no folder {folder}.{hint} Make it first with `mkdir -p`.")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last through a power cut, where the system lets a folder be synced."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

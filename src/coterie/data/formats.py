@@ -1,0 +1,130 @@
+"""Which format a table has: from the suffix of its name, or else from its first bytes."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from enum import StrEnum
+from pathlib import PurePath
+
+from coterie.errors import InputError
+
+GZIP_MAGIC = b"\x1f\x8b"
+PARQUET_MAGIC = b"PAR1"
+SNIFF_BYTES = 64 * 1024
+SNIFFED_RECORDS = 20
+
+
+class Format(StrEnum):
+    """The formats that are read and written."""
+
+    CSV = "csv"
+    TSV = "tsv"
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+    TEXT = "txt"
+
+
+FORMAT_OF_SUFFIX = {
+    ".csv": Format.CSV,
+    ".tsv": Format.TSV,
+    ".tab": Format.TSV,
+    ".jsonl": Format.JSONL,
+    ".ndjson": Format.JSONL,
+    ".json": Format.JSONL,
+    ".parquet": Format.PARQUET,
+    ".txt": Format.TEXT,
+}
+SUFFIXES_TO_TYPE = ".csv, .tsv, .jsonl, .parquet or .txt (each also with .gz)"
+
+_FOREIGN_SIGNATURES = (
+    (b"PK\x03\x04", "an Excel workbook or a zip file", "export the sheet as CSV (UTF-8), or unpack the file"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel or Word file", "export the sheet as CSV (UTF-8)"),
+    (b"%PDF-", "a PDF file", "copy its texts into a .txt file, one a line"),
+    (b"SQLite format 3\0", "an SQLite database", "export the table as CSV (UTF-8)"),
+    (b"ARROW1", "an Arrow (Feather) file", "save it as Parquet"),
+    (PARQUET_MAGIC, "a Parquet file", "give it a name that ends in .parquet"),
+    (b"BZh", "bzip2-compressed", "unpack it with `bunzip2`"),
+    (b"\xfd7zXZ\0", "xz-compressed", "unpack it with `unxz`"),
+    (b"\x28\xb5\x2f\xfd", "zstd-compressed", "unpack it with `unzstd`"),
+)
+# UTF-32 first: its little-endian mark starts with the one of UTF-16.
+_WIDE_MARKS = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+
+
+def is_gzip_name(name: str | PurePath) -> bool:
+    """Say whether the name promises gzip."""
+    return PurePath(name).suffix.lower() == ".gz"
+
+
+def format_of_name(name: str | PurePath) -> Format | None:
+    """Read the format off the suffix, `.gz` aside; None where the suffix says nothing."""
+    path = PurePath(name)
+    if is_gzip_name(path):
+        path = path.with_suffix("")
+    return FORMAT_OF_SUFFIX.get(path.suffix.lower())
+
+
+def sniff_format(head: bytes) -> Format:
+    """Tell the format from the first (decompressed) bytes; what has no structure is plain text."""
+    if head.startswith(PARQUET_MAGIC):
+        return Format.PARQUET
+    text = head.removeprefix(codecs.BOM_UTF8).decode("utf-8", errors="replace").lstrip("\r\n")
+    if text.lstrip().startswith("{"):
+        return Format.JSONL
+    header = re.split("[\r\n]", text, maxsplit=1)[0]  # not splitlines, which also breaks at U+2028 and others
+    if "\t" in header:
+        return Format.TSV
+    if "," in header and _looks_like_csv(text, cut_off=len(head) >= SNIFF_BYTES):
+        return Format.CSV
+    return Format.TEXT
+
+
+def refuse_foreign(head: bytes, name: str) -> None:
+    """Raise for bytes that cannot be a UTF-8 text table, naming what they are where that is known."""
+    for mark, encoding in _WIDE_MARKS:
+        if head.startswith(mark):
+            raise InputError(
+                f"{name}: the file is {encoding} (its first bytes are the {encoding} byte order mark), "
+                f"but texts are read as UTF-8. Save it as UTF-8, e.g. with `iconv -f {encoding} -t UTF-8`."
+            )
+    if not _is_binary(head):
+        return
+    for signature, kind, what_to_do in _FOREIGN_SIGNATURES:
+        if head.startswith(signature):
+            raise InputError(f"{name}: the file is {kind}, not a text table. To use it, {what_to_do}.")
+
+
+def _looks_like_csv(text: str, cut_off: bool) -> bool:
+    """Several records with equally many cells, under a header of distinct names.
+
+    Prose has a space after its commas, so a header cell that starts with one speaks against CSV.
+    """
+    try:
+        records = [cells for cells in csv.reader(io.StringIO(text, newline="")) if cells]
+    except csv.Error:
+        return False
+    if cut_off:
+        records.pop()
+    records = records[:SNIFFED_RECORDS]
+    if len(records) < 2 or len({len(cells) for cells in records}) != 1:
+        return False
+    header = records[0]
+    return len(set(header)) == len(header) and not any(cell[:1].isspace() for cell in header)
+
+
+def _is_binary(head: bytes) -> bool:
+    if b"\0" in head:
+        return True
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # incremental: the last letter may be cut
+    except UnicodeDecodeError:
+        return True
+    return False

@@ -1,0 +1,1 @@
+"""What a group is about: its words and its most telling texts."""

@@ -1,0 +1,57 @@
+"""The texts that show best what a group is: near its centre, and unlike each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.clusterers.kmeans import unit_rows
+from coterie.types import Labels, Matrix
+
+EXAMPLES_PER_GROUP = 5
+NEAREST_CONSIDERED = 40
+WEIGHT_OF_DIVERSITY = 0.5
+
+
+def group_examples(
+    texts: Sequence[str],
+    vectors: Matrix,
+    labels: Labels,
+    n_clusters: int,
+    examples_per_group: int = EXAMPLES_PER_GROUP,
+) -> list[list[int]]:
+    """For each group the rows of its examples, most telling first; equal texts are shown once.
+
+    Each next example is the one with the best balance of nearness to the group's mean and distance from the examples
+    already chosen (maximal marginal relevance).
+    """
+    examples = []
+    for group in range(n_clusters):
+        rows = _distinct(np.flatnonzero(labels == group), texts)
+        members = unit_rows(np.asarray(vectors[rows]))
+        nearness = members @ unit_rows(members.mean(axis=0, keepdims=True))[0]
+        near = np.argsort(-nearness, kind="stable")[:NEAREST_CONSIDERED]
+        chosen = _spread(members[near], nearness[near], examples_per_group)
+        examples.append([int(rows[near[index]]) for index in chosen])
+    return examples
+
+
+def _distinct(rows: NDArray[np.int64], texts: Sequence[str]) -> Labels:
+    first: dict[str, int] = {}
+    for row in rows:
+        first.setdefault(texts[int(row)], int(row))
+    return np.array(list(first.values()), dtype=np.int64)
+
+
+def _spread(members: Matrix, nearness: Matrix, wanted: int) -> list[int]:
+    chosen: list[int] = []
+    similarity_to_chosen = np.zeros(len(members), dtype=np.float32)
+    for _ in range(min(wanted, len(members))):
+        value = nearness - WEIGHT_OF_DIVERSITY * similarity_to_chosen
+        value[chosen] = -np.inf
+        best = int(value.argmax())
+        chosen.append(best)
+        similarity_to_chosen = np.maximum(similarity_to_chosen, members @ members[best])
+    return chosen

@@ -1,0 +1,77 @@
+"""The words of a group: class-based TF-IDF without near-duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.features.words import count_words
+from coterie.types import Labels
+
+WORDS_PER_GROUP = 10
+CANDIDATES_PER_WORD = 5
+MAX_WORDS = 50_000
+
+
+def group_words(
+    texts: Sequence[str], labels: Labels, n_clusters: int, words_per_group: int = WORDS_PER_GROUP
+) -> list[list[tuple[str, float]]]:
+    """For each group its words with their scores, best first; fewer where a group has fewer words."""
+    counts, vocabulary = count_words(texts, max_features=MAX_WORDS)
+    if not vocabulary:
+        return [[] for _ in range(n_clusters)]
+    # A word repeated within one text says nothing more about the group.
+    counts.data[:] = 1
+    member = _membership(labels, n_clusters)
+    scores = class_tfidf(np.asarray((member @ counts).todense()))
+    return [_best_words(row, vocabulary, words_per_group) for row in scores]
+
+
+def class_tfidf(counts: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Share of a word in its group times log(1 + mean words a group / occurrences of the word in all groups)."""
+    group_sizes = np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    occurrences = np.maximum(counts.sum(axis=0), 1)
+    return np.asarray(counts / group_sizes * np.log1p(counts.sum(axis=1).mean() / occurrences), dtype=np.float32)
+
+
+def near_duplicates(first: str, second: str) -> bool:
+    """Whether two words are forms of one: invoice and invoices, crash and crashing, reply and replies."""
+    return first == second or not _stems(first).isdisjoint(_stems(second))
+
+
+_ENDINGS = ("s", "es", "ed", "d", "ing", "er", "ers", "ly")
+
+
+def _stems(word: str) -> set[str]:
+    word = word.replace("-", "").replace("'", "").replace("’", "")
+    stems = {word}
+    for ending in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if len(stem) >= 3 and stem != word:
+            stems.add(stem)
+            # stopped, stopping -> stop
+            if ending in ("ed", "ing", "er") and len(stem) > 3 and stem[-1] == stem[-2]:
+                stems.add(stem[:-1])
+    if word.endswith("ies") and len(word) > 4:
+        stems.add(word[:-3] + "y")
+    return stems
+
+
+def _membership(labels: Labels, n_clusters: int):  # type: ignore[no-untyped-def]
+    from scipy.sparse import csr_matrix
+
+    ones = np.ones(len(labels), dtype=np.float32)
+    return csr_matrix((ones, (labels, np.arange(len(labels)))), shape=(n_clusters, len(labels)))
+
+
+def _best_words(scores: NDArray[np.float32], vocabulary: list[str], wanted: int) -> list[tuple[str, float]]:
+    best: list[tuple[str, float]] = []
+    for index in np.argsort(-scores, kind="stable")[: wanted * CANDIDATES_PER_WORD]:
+        word = vocabulary[index]
+        if scores[index] <= 0 or len(best) == wanted:
+            break
+        if not any(near_duplicates(word, chosen) for chosen, _ in best):
+            best.append((word, round(float(scores[index]), 5)))
+    return best

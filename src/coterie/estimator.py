@@ -1,0 +1,122 @@
+"""`TextClusterer`: every method behind scikit-learn's contract."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from coterie.data.check import check_n_clusters, check_texts
+from coterie.errors import ConfigError
+from coterie.methods.base import labels_of
+from coterie.registry import AUTO, Effort, Settings, build
+from coterie.types import Labels, Matrix, Progress, silent
+
+ROWS_AT_ONCE = 50_000
+
+
+class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Groups texts by meaning into exactly `n_clusters` groups, numbered from the largest.
+
+    Parameters
+    ----------
+    n_clusters : how many groups.
+    method : `auto`, or a name of `coterie methods` such as `minilm+kmeans`.
+    effort : `fast`, `balanced` or `full`; each method's page says what they mean for it.
+    encoder : `minilm` (bundled), a model folder, or a Hugging Face name.
+    precision : `fp32`, or `int8` for faster and slightly coarser encoding.
+    word_vectors : a word2vec or GloVe file for the methods with `sif`; by default distilled from the encoder.
+    random_state : same texts, same seed, same versions: same groups.
+
+    After `fit`: `labels_`, `probabilities_` (rows sum to 1), `vectors_` (the texts in the method's space), `evidence_`
+    (what was tried and why this was kept), `n_features_out_`.
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        method: str = AUTO,
+        effort: Effort = "fast",
+        encoder: str = "minilm",
+        precision: Literal["fp32", "int8"] = "fp32",
+        word_vectors: str | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.method = method
+        self.effort = effort
+        self.encoder = encoder
+        self.precision = precision
+        self.word_vectors = word_vectors
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: object = None, *, progress: Progress = silent) -> Self:
+        """Learns the groups of the texts X; `progress` is told how far each stage has come."""
+        texts = check_texts(X)
+        n_clusters = check_n_clusters(texts, self.n_clusters)
+        method = build(self.method, self._settings(n_clusters))
+        fit = method.fit(texts, n_clusters, progress)
+        fit.number_by_size()
+        self.features_, self.assigner_ = fit.features, fit.assigner
+        self.vectors_, self.probabilities_, self.labels_ = fit.vectors, fit.probabilities, fit.labels
+        self.evidence_ = fit.evidence
+        self.n_features_out_ = int(fit.vectors.shape[1])
+        return self
+
+    def fit_predict(self, X: Any, y: object = None, **fit_params: Any) -> Labels:
+        return self.fit(X, y, **fit_params).labels_
+
+    def fit_transform(self, X: Any, y: object = None, **fit_params: Any) -> Matrix:
+        return self.fit(X, y, **fit_params).vectors_
+
+    def predict(self, X: Any) -> Labels:
+        """The group of each text; for the texts of the fit these are `labels_`."""
+        return labels_of(self.predict_proba(X))
+
+    def predict_proba(self, X: Any) -> Matrix:
+        """The probability of each group for each text; a text's row is the same alone and in any company."""
+        check_is_fitted(self, "assigner_")
+        texts = check_texts(X)
+        parts = [
+            self.assigner_.probabilities(self.features_.transform(texts[start : start + ROWS_AT_ONCE]))
+            for start in range(0, len(texts), ROWS_AT_ONCE)
+        ]
+        return np.concatenate(parts) if parts else np.empty((0, self.n_clusters), dtype=np.float32)
+
+    def transform(self, X: Any) -> Matrix:
+        """The texts as vectors in the method's space."""
+        check_is_fitted(self, "features_")
+        return self.features_.transform(check_texts(X))
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes the model as safetensors and JSON into a new folder."""
+        from coterie.persist.model import save_model
+
+        check_is_fitted(self, "assigner_")
+        save_model(self, folder)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> TextClusterer:
+        """Reads a model that `save` wrote; nothing in it is ever executed."""
+        from coterie.persist.model import load_model
+
+        return load_model(folder)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.no_validation = True
+        return tags
+
+    def _settings(self, n_clusters: int) -> Settings:
+        seed = self.random_state
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
+            raise ConfigError(f"random_state={seed!r} is not usable: give a whole number from 0 to {2**32 - 1}")
+        return Settings(n_clusters, self.effort, self.encoder, self.precision, self.word_vectors, int(seed))

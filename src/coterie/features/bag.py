@@ -1,0 +1,155 @@
+"""Bags of words: counts, TF-IDF, and LDA's topic mixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.errors import InputError
+from coterie.features.words import count_words
+from coterie.types import Matrix, Progress, State, silent
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+class BagOfWords:
+    """How often each of the `max_words` commonest words (None: all) stands in a text, scaled to length 1."""
+
+    kind: ClassVar[str] = "bow"
+
+    def __init__(self, max_words: int | None = 2000) -> None:
+        self.max_words = max_words
+        self.vocabulary: list[str] = []
+
+    def fit_transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
+        progress("counting words", 0, 1)
+        counts, self.vocabulary = count_words(texts, max_features=self.max_words)
+        if not self.vocabulary:
+            raise InputError("texts: no words were found in them. Use a method with an encoder, such as 'auto'.")
+        self._learn(counts)
+        vectors = self._weigh(counts)
+        progress("counting words", 1, 1)
+        return vectors
+
+    def transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
+        return self._weigh(count_words(texts, self.vocabulary)[0])
+
+    def state(self) -> State:
+        return State({"max_words": self.max_words, "vocabulary": self.vocabulary})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        bag = cls(state.config["max_words"])
+        bag.vocabulary = list(state.config["vocabulary"])
+        return bag
+
+    def _learn(self, counts: csr_matrix) -> None:
+        """What the weights need to know of the corpus: for plain counts, nothing."""
+
+    def _weigh(self, counts: csr_matrix) -> Matrix:
+        return _dense_unit_rows(counts)
+
+
+class Tfidf(BagOfWords):
+    """Counts damped by a logarithm and weighted by how rare a word is, scaled to length 1."""
+
+    kind: ClassVar[str] = "tfidf"
+
+    def __init__(self, max_words: int | None = 2000) -> None:
+        super().__init__(max_words)
+        self.rarity: NDArray[np.float32] = np.empty(0, dtype=np.float32)
+
+    def state(self) -> State:
+        return State(super().state().config, {"rarity": self.rarity})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        bag = super().from_state(state)
+        bag.rarity = state.arrays["rarity"]
+        return bag
+
+    def _learn(self, counts: csr_matrix) -> None:
+        self.rarity = word_rarity(counts)
+
+    def _weigh(self, counts: csr_matrix) -> Matrix:
+        return _dense_unit_rows(weigh_by_rarity(counts, self.rarity))
+
+
+class TopicMixture:
+    """The share of each LDA topic in a text; rows sum to 1."""
+
+    kind: ClassVar[str] = "lda"
+
+    def __init__(self, topics: int = 20, max_words: int | None = 2000, random_state: int = 0) -> None:
+        self.topics, self.max_words, self.random_state = topics, max_words, random_state
+        self.vocabulary: list[str] = []
+
+    def fit_transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
+        counts, self.vocabulary = count_words(texts, max_features=self.max_words)
+        if not self.vocabulary:
+            raise InputError("texts: no words were found in them. Use a method with an encoder, such as 'auto'.")
+        progress("fitting topics", 0, 1)
+        self._lda = _new_lda(self.topics, self.random_state).fit(counts)
+        progress("fitting topics", 1, 1)
+        return self.transform(texts)
+
+    def transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
+        counts = count_words(texts, self.vocabulary)[0]
+        return np.asarray(self._lda.transform(counts), dtype=np.float32)
+
+    def state(self) -> State:
+        config = {"topics": self.topics, "max_words": self.max_words, "random_state": self.random_state}
+        return State({**config, "vocabulary": self.vocabulary}, {"components": self._lda.components_})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        config = dict(state.config)
+        vocabulary = config.pop("vocabulary")
+        mixture = cls(**config)
+        mixture.vocabulary = list(vocabulary)
+        mixture._lda = _lda_from_components(state.arrays["components"], mixture.random_state)
+        return mixture
+
+
+def _new_lda(topics: int, random_state: int):  # type: ignore[no-untyped-def]
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    return LatentDirichletAllocation(topics, learning_method="online", max_iter=20, random_state=random_state)
+
+
+def _lda_from_components(components: NDArray[np.float64], random_state: int):  # type: ignore[no-untyped-def]
+    """scikit-learn keeps no way to give LDA its topics back, so the fitted attributes are set one by one."""
+    from scipy.special import psi
+
+    lda = _new_lda(len(components), random_state)
+    lda.components_ = components
+    lda.exp_dirichlet_component_ = np.exp(psi(components) - psi(components.sum(axis=1, keepdims=True)))
+    lda.doc_topic_prior_ = lda.topic_word_prior_ = 1 / len(components)
+    lda.random_state_ = np.random.RandomState(random_state)
+    lda.n_features_in_ = components.shape[1]
+    return lda
+
+
+def word_rarity(counts: csr_matrix) -> NDArray[np.float32]:
+    """Inverse document frequency, smoothed as if one more text had every word."""
+    texts_with_word = np.bincount(counts.indices, minlength=counts.shape[1])
+    return np.asarray(np.log((1 + counts.shape[0]) / (1 + texts_with_word)) + 1, dtype=np.float32)
+
+
+def weigh_by_rarity(counts: csr_matrix, rarity: NDArray[np.float32]) -> csr_matrix:
+    """TF-IDF with 1 + log(count), rows of length 1."""
+    from sklearn.preprocessing import normalize
+
+    weighted = counts.copy()
+    weighted.data = (1 + np.log(weighted.data)) * rarity[weighted.indices]
+    return normalize(weighted)
+
+
+def _dense_unit_rows(counts: csr_matrix) -> Matrix:
+    from sklearn.preprocessing import normalize
+
+    return np.asarray(normalize(counts).toarray(), dtype=np.float32)

@@ -1,0 +1,123 @@
+"""Vectors kept on disk by content: a folder per (encoder, settings, texts), memory-mapped, resumable.
+
+`vectors.npy` is written row by row in the order of encoding; `done` holds how many rows of that order are on disk.
+Rows are flushed before the count is, so a kill at any moment loses at most the rows since the last count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from coterie.types import Matrix
+
+LARGEST_BYTES = 4 << 30
+"""Beyond this the least recently used entries are removed."""
+
+
+def cache_folder() -> Path:
+    """`COTERIE_CACHE` if set, else the user's cache folder."""
+    given = os.environ.get("COTERIE_CACHE")
+    if given:
+        return Path(given).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "coterie"
+
+
+def cache_bytes() -> int:
+    folder = cache_folder()
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0
+
+
+class VectorFile:
+    """The vectors of one list of texts, some of them perhaps already there."""
+
+    @classmethod
+    @contextmanager
+    def open(cls, *parts: str, rows: int, width: int) -> Iterator[VectorFile | None]:
+        """The entry of this key, for one process at a time; None when it is in use or the folder cannot be written."""
+        key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+        folder = cache_folder() / "vectors" / key
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = (folder / "lock").open("a")
+        except OSError:
+            yield None
+            return
+        with lock:
+            try:
+                file = cls(folder, rows, width) if _only_user(lock) else None
+            except OSError:
+                file = None
+            yield file
+
+    def __init__(self, folder: Path, rows: int, width: int) -> None:
+        self.folder = folder
+        self._count_path = self.folder / "done"
+        self._array_path = self.folder / "vectors.npy"
+        self.vectors = self._open(rows, width)
+        self.done = self._read_count()
+        os.utime(self.folder)
+
+    def _open(self, rows: int, width: int) -> Matrix:
+        if self._array_path.is_file():
+            try:
+                existing = np.lib.format.open_memmap(self._array_path, mode="r+")
+                if existing.shape == (rows, width) and existing.dtype == np.float32:
+                    return existing
+            except (ValueError, OSError):
+                pass
+        self._count_path.unlink(missing_ok=True)
+        _make_room(rows * width * 4)
+        vectors = np.lib.format.open_memmap(self._array_path, mode="w+", dtype=np.float32, shape=(rows, width))
+        if hasattr(os, "posix_fallocate"):
+            # Reserved now, a full disk is an error here; found out while writing to the map, it would kill us.
+            with self._array_path.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, self._array_path.stat().st_size)
+        return vectors
+
+    def _read_count(self) -> int:
+        try:
+            return min(int(self._count_path.read_text()), len(self.vectors))
+        except (OSError, ValueError):
+            return 0
+
+    def record(self, done: int) -> None:
+        """Makes the first `done` rows durable, then says so."""
+        self.vectors.flush()  # type: ignore[attr-defined]
+        temporary = self.folder / f"done.{os.getpid()}"
+        temporary.write_text(str(done))
+        temporary.replace(self._count_path)
+        self.done = done
+
+
+def _only_user(lock: IO[str]) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # Windows: two writers write the same bytes, so nothing is wrong in the end
+        return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _make_room(needed: int) -> None:
+    entries = [path for path in (cache_folder() / "vectors").iterdir() if path.is_dir()]
+    sizes = {entry: sum(path.stat().st_size for path in entry.iterdir() if path.is_file()) for entry in entries}
+    total = sum(sizes.values()) + needed
+    an_hour_ago = time.time() - 3600
+    for entry in sorted(entries, key=lambda path: path.stat().st_mtime):
+        # An entry in use is at most as old as its run; the newest are left alone.
+        if total <= LARGEST_BYTES or entry.stat().st_mtime > an_hour_ago:
+            return
+        shutil.rmtree(entry, ignore_errors=True)
+        total -= sizes[entry]

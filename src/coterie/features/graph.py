@@ -1,0 +1,87 @@
+"""The neighbourhood graph of texts, and vectors smoothed over it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.clusterers.kmeans import unit_rows
+from coterie.types import Matrix
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+NEIGHBOURS = 15
+SEARCH_DIMENSIONS = 50
+ROWS_AT_ONCE = 1024
+
+
+def neighbour_graph(vectors: Matrix) -> csr_matrix:
+    """Symmetric weights in 0 to 1 between each text and its nearest by cosine, in the 50 main directions.
+
+    A weight falls off with the distance beyond the nearest neighbour, on a scale of each text's own, so that dense and
+    thin regions are treated alike; the two directions are joined as probabilities of independent events.
+    """
+    from scipy.sparse import csr_matrix
+
+    neighbours, similarities = nearest_neighbours(_main_part(vectors), min(NEIGHBOURS, len(vectors) - 1))
+    weights = _local_weights(np.maximum(1 - similarities, 0).astype(np.float64))
+    rows = np.repeat(np.arange(len(vectors)), neighbours.shape[1])
+    one_way = csr_matrix((weights.ravel(), (rows, neighbours.ravel())), shape=(len(vectors), len(vectors)))
+    other_way = one_way.T.tocsr()
+    return (one_way + other_way - one_way.multiply(other_way)).tocsr()
+
+
+def smoothed(vectors: Matrix, graph: csr_matrix, share: float, steps: int) -> Matrix:
+    """Vectors mixed `steps` times with the weighted mean of their neighbours, which counts for `share`; length 1.
+
+    What a text shares with its neighbours stays, what only it has fades: groups become denser and further apart.
+    """
+    from scipy.sparse import diags
+
+    degree = np.maximum(np.asarray(graph.sum(axis=1)).ravel(), 1e-12)
+    mean_of_neighbours = (diags(1 / degree) @ graph).tocsr().astype(np.float32)
+    for _ in range(steps):
+        vectors = (1 - share) * vectors + share * (mean_of_neighbours @ vectors)
+    return np.asarray(unit_rows(vectors), dtype=np.float32)
+
+
+def nearest_neighbours(vectors: Matrix, count: int) -> tuple[NDArray[np.int64], Matrix]:
+    """For each row the `count` most similar others by cosine, nearest first, and the similarities; exact."""
+    import torch
+
+    rows = torch.from_numpy(unit_rows(vectors))
+    found, similarities = [], []
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        block = rows[start : start + ROWS_AT_ONCE] @ rows.T
+        own = torch.arange(len(block))
+        block[own, start + own] = -2
+        values, indices = block.topk(count, dim=1)
+        found.append(indices)
+        similarities.append(values)
+    return np.asarray(torch.cat(found)), np.asarray(torch.cat(similarities))
+
+
+def _main_part(vectors: Matrix) -> Matrix:
+    centred = vectors - vectors.mean(axis=0)
+    if min(centred.shape) <= SEARCH_DIMENSIONS:
+        return np.asarray(centred)
+    _, directions = np.linalg.eigh((centred.T @ centred).astype(np.float64))
+    main = directions[:, ::-1][:, :SEARCH_DIMENSIONS].astype(np.float32)
+    return np.asarray(centred @ main, dtype=np.float32)
+
+
+def _local_weights(distances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """exp(-(d - nearest) / scale), the scale of each row such that its weights add up to log2(neighbours + 1)."""
+    count = distances.shape[1]
+    nearest = np.where(distances > 0, distances, np.inf).min(axis=1)
+    beyond = np.maximum(distances - np.where(np.isfinite(nearest), nearest, 0)[:, None], 0)
+    low, high, scale = np.zeros(len(beyond)), np.full(len(beyond), np.inf), np.ones(len(beyond))
+    for _ in range(40):
+        too_wide = np.exp(-beyond / scale[:, None]).sum(axis=1) > np.log2(count + 1)
+        high, low = np.where(too_wide, scale, high), np.where(too_wide, low, scale)
+        scale = np.where(np.isinf(high), scale * 2, (low + np.where(np.isinf(high), low, high)) / 2)
+    scale = np.maximum(scale, 1e-3 * np.maximum(distances.mean(axis=1), 1e-6))
+    return np.asarray(np.exp(-beyond / scale[:, None]))

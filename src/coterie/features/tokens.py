@@ -1,0 +1,103 @@
+"""Texts as token ids: tokenised once, in parallel, into one flat array."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.errors import ConfigError
+from coterie.types import Progress, silent
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+    from coterie.features.checkpoints import Checkpoint
+
+TEXTS_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The ids of text i are `ids[offsets[i]:offsets[i + 1]]`."""
+
+    ids: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.asarray(np.diff(self.offsets))
+
+    def rows(self, chosen: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+        """The ids of texts that all have this length, one text a row."""
+        places = self.offsets[chosen][:, None] + np.arange(length)
+        return np.asarray(self.ids[places], dtype=np.int64)
+
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256(self.ids.tobytes())
+        digest.update(self.offsets.tobytes())
+        return digest.hexdigest()
+
+
+def load_tokenizer(checkpoint: Checkpoint) -> Tokenizer:
+    """The checkpoint's tokenizer with padding and truncation off: both are done by us."""
+    from tokenizers import Tokenizer
+
+    path = checkpoint.folder / "tokenizer.json"
+    tokenizer = Tokenizer.from_file(str(path)) if path.is_file() else _slow_tokenizer(checkpoint)
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _slow_tokenizer(checkpoint: Checkpoint) -> Tokenizer:
+    from transformers import AutoTokenizer
+
+    try:
+        converted = AutoTokenizer.from_pretrained(str(checkpoint.folder)).backend_tokenizer
+    except Exception as error:
+        raise ConfigError(
+            f"encoder {checkpoint.name!r} has no tokenizer that can be read: add tokenizer.json"
+        ) from error
+    tokenizer: Tokenizer = converted
+    return tokenizer
+
+
+def tokenize(tokenizer: Tokenizer, texts: Sequence[str], max_length: int, progress: Progress = silent) -> Tokens:
+    """Every text cut to `max_length` tokens; the closing special token is kept."""
+    pieces: list[NDArray[np.int32]] = []
+    lengths: list[int] = []
+    for start in range(0, len(texts), TEXTS_AT_ONCE):
+        for encoding in tokenizer.encode_batch_fast(list(texts[start : start + TEXTS_AT_ONCE])):
+            ids = encoding.ids
+            if len(ids) > max_length:
+                ids = ids[: max_length - 1] + ids[-1:]
+            pieces.append(np.array(ids, dtype=np.int32))
+            lengths.append(len(ids))
+        progress("tokenising", min(start + TEXTS_AT_ONCE, len(texts)), len(texts))
+    flat = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
+    return Tokens(flat, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+
+
+def equal_length_batches(tokens: Tokens, token_budget: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Texts in batches of one length each, longest first, at most `token_budget` tokens: nothing is padded.
+
+    Longest first, because then the estimate of the time left errs on the safe side.
+    """
+    lengths = tokens.lengths
+    order = np.argsort(-lengths, kind="stable")
+    boundaries = np.flatnonzero(np.diff(lengths[order])) + 1
+    for same_length in np.split(order, boundaries):
+        if len(same_length) == 0:
+            continue
+        length = int(lengths[same_length[0]])
+        size = max(1, token_budget // length)
+        for start in range(0, len(same_length), size):
+            yield length, same_length[start : start + size]

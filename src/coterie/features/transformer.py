@@ -1,0 +1,205 @@
+"""Sentence vectors from a transformer encoder, on the CPU, as fast as it goes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from coterie.data.check import check_texts
+from coterie.errors import ConfigError, ModelFormatError
+from coterie.features.checkpoints import BUNDLED, Checkpoint, find_checkpoint
+from coterie.features.tokens import Tokens, equal_length_batches, load_tokenizer, tokenize
+from coterie.types import Matrix, Progress, State, silent
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+TOKEN_BUDGET = 1024
+"""Tokens in a batch. Small enough for the activations to stay in the processor's cache, which is worth more than
+long products; measured in benchmarks/encoding.py."""
+
+SECONDS_BETWEEN_RECORDS = 2.0
+
+
+class TransformerEncoder:
+    """Texts to unit vectors.
+
+    `name` is the bundled `minilm`, a model folder, or a name on the Hugging Face hub. `pooling` is the mean over the
+    tokens or the first token (`cls`). `precision="int8"` is faster and slightly coarser, for encoding only. With
+    `cache=True` vectors are kept on disk by content, and a run that was killed goes on where it stopped.
+    """
+
+    kind: ClassVar[str] = "transformer"
+
+    def __init__(
+        self,
+        name: str = BUNDLED,
+        *,
+        pooling: Literal["mean", "cls"] = "mean",
+        max_length: int = 128,
+        precision: Literal["fp32", "int8"] = "fp32",
+        cache: bool = True,
+    ) -> None:
+        if pooling not in ("mean", "cls"):
+            raise ConfigError(f"pooling={pooling!r} is not known: use 'mean' or 'cls'")
+        if precision not in ("fp32", "int8"):
+            raise ConfigError(f"precision={precision!r} is not known: use 'fp32' or 'int8'")
+        if max_length < 3:
+            raise ConfigError(f"max_length={max_length} leaves no room for a word: use 3 or more")
+        self.name, self.pooling, self.max_length = name, pooling, max_length
+        self.precision, self.cache = precision, cache
+        self._loaded: _Loaded | None = None
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        return find_checkpoint(self.name)
+
+    def encode(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
+        """One unit vector a text, in order; equal texts are encoded once."""
+        texts = check_texts(texts)
+        place: dict[str, int] = {}
+        index = np.array([place.setdefault(text, len(place)) for text in texts], dtype=np.int64)
+        tokens = tokenize(
+            load_tokenizer(self.checkpoint), list(place), min(self.max_length, self._model.longest), progress
+        )
+        vectors = self._cached(tokens, progress) if self.cache else self._all(tokens, progress)
+        return vectors if len(place) == len(texts) else vectors[index]
+
+    # The contract of every feature: fit_transform, transform, state, from_state.
+
+    def fit_transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
+        return self.encode(texts, progress)
+
+    def transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
+        return self.encode(texts, progress)
+
+    def state(self) -> State:
+        return State(
+            {
+                "name": self.name,
+                "pooling": self.pooling,
+                "max_length": self.max_length,
+                "precision": self.precision,
+                "fingerprint": self.checkpoint.fingerprint,
+            }
+        )
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        config = dict(state.config)
+        fingerprint = config.pop("fingerprint")
+        # Prediction streams files of any size: keeping every vector would fill the disk.
+        encoder = cls(**config, cache=False)
+        if encoder.checkpoint.fingerprint != fingerprint:
+            raise ModelFormatError(
+                f"this model was fitted with another version of the encoder {encoder.name!r} "
+                f"(weights {fingerprint[:12]}, here {encoder.checkpoint.fingerprint[:12]}): "
+                "put the same weights in place, or fit again"
+            )
+        return encoder
+
+    @property
+    def _model(self) -> _Loaded:
+        if self._loaded is None:
+            self._loaded = _load(self.checkpoint, self.precision == "int8")
+        return self._loaded
+
+    def _cached(self, tokens: Tokens, progress: Progress) -> Matrix:
+        from coterie.features.cache import VectorFile
+
+        settings = f"{self.pooling} {self.precision}"
+        key = (self.checkpoint.fingerprint, settings, tokens.fingerprint())
+        with VectorFile.open(*key, rows=len(tokens), width=self._model.width) as file:
+            if file is None:
+                return self._all(tokens, progress)
+            self._encode(tokens, file.vectors, progress, skip=file.done, record=file.record)
+            # A caller who changed these rows in place would change the cache.
+            vectors = np.asarray(file.vectors)
+            vectors.flags.writeable = False
+            return vectors
+
+    def _all(self, tokens: Tokens, progress: Progress) -> Matrix:
+        vectors = np.empty((len(tokens), self._model.width), dtype=np.float32)
+        self._encode(tokens, vectors, progress)
+        return vectors
+
+    def _encode(
+        self,
+        tokens: Tokens,
+        out: Matrix,
+        progress: Progress,
+        skip: int = 0,
+        record: Callable[[int], None] | None = None,
+    ) -> None:
+        """Fills `out`; `skip` rows in the order of the batches are already there."""
+        done_rows = done_tokens = 0
+        last_record = time.monotonic()
+        for length, rows in equal_length_batches(tokens, TOKEN_BUDGET):
+            done_rows += len(rows)
+            done_tokens += length * len(rows)
+            if done_rows <= skip:
+                continue
+            out[rows] = self._pooled(tokens, rows)
+            progress("encoding", done_tokens, len(tokens.ids))
+            if record and (time.monotonic() - last_record > SECONDS_BETWEEN_RECORDS or done_rows == len(tokens)):
+                record(done_rows)
+                last_record = time.monotonic()
+
+    def _pooled(self, tokens: Tokens, rows: np.ndarray[Any, np.dtype[np.int64]]) -> Matrix:
+        import torch
+        import torch.nn.functional as F
+
+        with torch.inference_mode():
+            length = int(tokens.lengths[rows[0]])
+            hidden = self._model.forward(torch.from_numpy(tokens.rows(rows, length)))
+            pooled = hidden.mean(dim=1) if self.pooling == "mean" else hidden[:, 0]
+            vectors: Matrix = F.normalize(pooled, dim=1).numpy()
+        return vectors
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """Ids of shape (texts, length) to hidden states; at most `longest` tokens, `width` numbers each."""
+
+    forward: Callable[[Tensor], Tensor]
+    longest: int
+    width: int
+
+
+def _load(checkpoint: Checkpoint, int8: bool) -> _Loaded:
+    from coterie.features.bert import load_bert
+
+    bert = load_bert(checkpoint, int8)
+    if bert is not None:
+        return _Loaded(bert, bert.longest, bert.width)
+    return _load_other(checkpoint, int8)
+
+
+def _load_other(checkpoint: Checkpoint, int8: bool) -> _Loaded:
+    import torch
+    from transformers import AutoModel
+
+    from coterie.features.bert import quantise_linears
+
+    try:
+        model = AutoModel.from_pretrained(str(checkpoint.folder), dtype=torch.float32, use_safetensors=True).eval()
+    except Exception as error:
+        raise ConfigError(
+            f"encoder {checkpoint.name!r} could not be loaded ({type(error).__name__}: {error}): "
+            "give a Hugging Face encoder with safetensors weights"
+        ) from error
+    if int8:
+        quantise_linears(model)
+
+    def forward(ids: Tensor) -> Tensor:
+        hidden: Tensor = model(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
+        return hidden
+
+    # RoBERTa counts positions from padding_idx + 1, so two of its 514 can never be used.
+    reserved = 2 if "roberta" in str(model.config.model_type) else 0
+    longest = int(getattr(model.config, "max_position_embeddings", 512)) - reserved
+    return _Loaded(forward, longest, int(model.config.hidden_size))

@@ -1,0 +1,122 @@
+"""Vectors of single words: from a file (word2vec text or binary, GloVe), or distilled from the encoder."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.errors import InputError
+from coterie.types import Matrix, Progress, silent
+
+if TYPE_CHECKING:
+    from coterie.features.transformer import TransformerEncoder
+
+LONGEST_WORD_BYTES = 1000
+
+
+def distil(encoder: TransformerEncoder, vocabulary: Sequence[str], progress: Progress = silent) -> Matrix:
+    """Each word encoded on its own."""
+    return encoder.encode(vocabulary, progress)
+
+
+def read_word_vectors(path: str | Path, vocabulary: Sequence[str]) -> tuple[list[str], Matrix]:
+    """The vectors of those words that the file has, in its order; other words are skipped unread.
+
+    The format is told by the content: a first line `COUNT WIDTH` is word2vec's, binary when the bytes after the first
+    word are no text; without it the file is GloVe's text. A `.gz` file is unpacked while reading.
+    """
+    path = Path(path)
+    wanted = set(vocabulary)
+    try:
+        with _open(path) as file:
+            words, vectors = _read(file, path.name, wanted)
+    except (OSError, EOFError) as error:
+        raise InputError(f"{path}: word vectors could not be read ({error}): give a readable file") from error
+    if not words:
+        raise InputError(f"{path}: none of the {len(wanted):,} words of the texts is in it: is it the language?")
+    return words, np.array(vectors, dtype=np.float32)
+
+
+def _open(path: Path) -> IO[bytes]:
+    return cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+
+
+def _read(file: IO[bytes], name: str, wanted: set[str]) -> tuple[list[str], list[NDArray[np.float32]]]:
+    header = file.readline().split()
+    if len(header) == 2 and all(part.isdigit() for part in header):
+        count, width = int(header[0]), int(header[1])
+        start = file.tell()
+        first = file.readline()
+        file.seek(start)
+        is_text = _is_text_row(first, width)
+        rows = _text_rows(file, name, width, 2) if is_text else _binary_rows(file, name, count, width)
+    else:
+        file.seek(0)
+        rows = _text_rows(file, name, max(1, len(header) - 1), 1)
+    words: list[str] = []
+    vectors: list[NDArray[np.float32]] = []
+    taken: set[str] = set()
+    for word, values in rows:
+        if word in wanted and word not in taken:
+            taken.add(word)
+            words.append(word)
+            vectors.append(values())
+    return words, vectors
+
+
+def _is_text_row(line: bytes, width: int) -> bool:
+    try:
+        return len([float(part) for part in line.split()[-width:]]) == width
+    except ValueError:
+        return False
+
+
+class _TextValues:
+    """The numbers of a line, read only when its word is wanted."""
+
+    def __init__(self, parts: list[bytes], name: str, line: int) -> None:
+        self.parts, self.name, self.line = parts, name, line
+
+    def __call__(self) -> NDArray[np.float32]:
+        try:
+            return np.array(self.parts, dtype=np.float32)
+        except ValueError as error:
+            raise InputError(f"{self.name}: line {self.line:,} holds something other than numbers") from error
+
+
+class _BinaryValues:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def __call__(self) -> NDArray[np.float32]:
+        return np.frombuffer(self.data, dtype="<f4").astype(np.float32)
+
+
+def _text_rows(file: IO[bytes], name: str, width: int, first_line: int) -> Iterator[tuple[str, _TextValues]]:
+    for number, line in enumerate(file, start=first_line):
+        parts = line.rstrip().rsplit(b" ", width)
+        if len(parts) != width + 1:
+            raise InputError(
+                f"{name}: line {number:,} has {len(parts) - 1} numbers, not {width}: give a word2vec or GloVe file"
+            )
+        yield parts[0].decode("utf-8", errors="replace"), _TextValues(parts[1:], name, number)
+
+
+def _binary_rows(file: IO[bytes], name: str, count: int, width: int) -> Iterator[tuple[str, _BinaryValues]]:
+    for number in range(1, count + 1):
+        word = bytearray()
+        while (byte := file.read(1)) != b" ":
+            if not byte or len(word) > LONGEST_WORD_BYTES:
+                raise InputError(f"{name}: ends or is damaged at word {number:,} of {count:,}: fetch the file again")
+            # The original program ends rows with a line break, others do not.
+            if byte != b"\n":
+                word += byte
+        data = file.read(4 * width)
+        if len(data) != 4 * width:
+            raise InputError(f"{name}: ends within word {number:,} of {count:,}: fetch the file again")
+        yield word.decode("utf-8", errors="replace"), _BinaryValues(data)

@@ -1,0 +1,1 @@
+"""Ways to group texts: one published system, or one idea of our own, a file."""

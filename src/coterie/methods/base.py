@@ -1,0 +1,83 @@
+"""What every method gives back, and what its parts must be able to do.
+
+A method never reads a file, prints or saves. It learns features (texts to vectors) and an assigner (vectors to
+probabilities); the two together are the model, and the labels of the fit are the model's own answers for the
+training texts, so predicting them again gives the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from coterie.types import Labels, Matrix, Progress, State, silent
+
+
+class Features(Protocol):
+    """Texts to vectors; a text's vector depends on that text alone."""
+
+    kind: ClassVar[str]
+
+    def fit_transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix: ...
+
+    def transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix: ...
+
+    def state(self) -> State: ...
+
+    @classmethod
+    def from_state(cls, state: State) -> Self: ...
+
+
+class Assigner(Protocol):
+    """Vectors to probabilities, one column a group; a vector's row depends on that vector alone."""
+
+    kind: ClassVar[str]
+
+    def probabilities(self, vectors: Matrix) -> Matrix: ...
+
+    def renumber(self, order: Labels) -> None:
+        """Group `order[i]` becomes group i."""
+
+    def state(self) -> State: ...
+
+    @classmethod
+    def from_state(cls, state: State) -> Self: ...
+
+
+@dataclass
+class Fit:
+    """A fitted model with its answers for the training texts. `evidence` says what was tried and why this was kept."""
+
+    features: Features
+    assigner: Assigner
+    vectors: Matrix
+    probabilities: Matrix
+    evidence: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def labels(self) -> Labels:
+        return labels_of(self.probabilities)
+
+    def number_by_size(self) -> None:
+        """Group 0 becomes the largest; of equals, the one whose first text comes first."""
+        labels = self.labels
+        sizes = np.bincount(labels, minlength=self.probabilities.shape[1])
+        first = np.full(len(sizes), len(labels))
+        np.minimum.at(first, labels, np.arange(len(labels)))
+        order = np.lexsort((first, -sizes)).astype(np.int64)
+        self.assigner.renumber(order)
+        self.probabilities = self.probabilities[:, order]
+
+
+class Method(Protocol):
+    """Anything that can group texts."""
+
+    def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit: ...
+
+
+def labels_of(probabilities: Matrix) -> Labels:
+    """The likeliest group; of equals the first."""
+    return np.asarray(probabilities.argmax(axis=1), dtype=np.int64)

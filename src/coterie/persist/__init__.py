@@ -1,0 +1,1 @@
+"""Models and runs on disk. The only place that writes folders."""

@@ -1,0 +1,119 @@
+"""A model as a folder: `model.json` (format version, settings, words) and `model.safetensors` (arrays).
+
+Nothing is ever unpickled. `model.json` holds the sha256 of the arrays, so a damaged or mixed-up folder is noticed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.data.atomic import atomic_file, write_json_atomic
+from coterie.errors import ConfigError, ModelFormatError
+from coterie.features.checkpoints import sha256_of
+from coterie.persist.folders import new_folder
+from coterie.types import State
+
+if TYPE_CHECKING:
+    from coterie.estimator import TextClusterer
+
+FORMAT_VERSION = 1
+
+_FEATURE_CLASSES = {
+    "bow": "coterie.features.bag:BagOfWords",
+    "tfidf": "coterie.features.bag:Tfidf",
+    "lda": "coterie.features.bag:TopicMixture",
+    "sif": "coterie.features.sif:Sif",
+    "transformer": "coterie.features.transformer:TransformerEncoder",
+    "two-views": "coterie.features.two_views:TwoViews",
+}
+_ASSIGNER_CLASSES = {
+    "nearest-centre": "coterie.methods.assign:NearestCentre",
+}
+
+
+def save_model(model: TextClusterer, folder: str | os.PathLike[str]) -> None:
+    """Writes a new folder; one that is already there is an error."""
+    from safetensors.numpy import save
+
+    import coterie
+
+    target = Path(folder)
+    if target.exists():
+        raise ConfigError(f"{target}: there is something of this name already. Save to a new folder.")
+    state = State({}, {"labels": model.labels_.astype(np.int32)})
+    state.nest("features", model.features_.state())
+    state.nest("assigner", model.assigner_.state())
+    # safetensors writes the memory of an array as it lies: views must be made whole first.
+    arrays = {name: np.ascontiguousarray(array) for name, array in state.arrays.items()}
+    with new_folder(target) as draft:
+        with atomic_file(draft / "model.safetensors") as file:
+            file.write(save(arrays))
+        document = {
+            "format": FORMAT_VERSION,
+            "coterie": coterie.__version__,
+            "parameters": model.get_params(),
+            "kinds": {"features": model.features_.kind, "assigner": model.assigner_.kind},
+            "arrays_sha256": sha256_of(draft / "model.safetensors"),
+            "evidence": model.evidence_,
+            "state": state.config,
+        }
+        write_json_atomic(draft / "model.json", document)
+
+
+def load_model(folder: str | os.PathLike[str]) -> TextClusterer:
+    from coterie.estimator import TextClusterer
+
+    folder = Path(folder)
+    document = _read_document(folder)
+    try:
+        model = TextClusterer(**document["parameters"])
+        state = State(document["state"], _read_arrays(folder, document["arrays_sha256"]))
+        kinds = document["kinds"]
+        model.features_ = _class_of(_FEATURE_CLASSES, kinds["features"]).from_state(state.child("features"))
+        model.assigner_ = _class_of(_ASSIGNER_CLASSES, kinds["assigner"]).from_state(state.child("assigner"))
+        model.labels_ = state.arrays["labels"].astype(np.int64)
+        model.evidence_ = document["evidence"]
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise ModelFormatError(f"{folder}: model.json is damaged ({error}): fit again, or use a copy") from error
+    return model
+
+
+def _read_document(folder: Path) -> dict[str, Any]:
+    path = folder / "model.json"
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ModelFormatError(f"{folder}: no model is here (model.json is missing). Give a model folder.") from error
+    except (OSError, ValueError) as error:
+        raise ModelFormatError(f"{path}: cannot be read ({error}): fit again, or use a copy") from error
+    version = document.get("format") if isinstance(document, dict) else None
+    if version != FORMAT_VERSION:
+        raise ModelFormatError(
+            f"{path}: format version {version!r}, this program reads {FORMAT_VERSION}: "
+            "use the version of Coterie that wrote it, or fit again"
+        )
+    return dict(document)
+
+
+def _read_arrays(folder: Path, sha256: str) -> dict[str, Any]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    path = folder / "model.safetensors"
+    try:
+        if sha256_of(path) != sha256:
+            raise ModelFormatError(f"{path}: damaged or from another model: fit again, or use a copy")
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise ModelFormatError(f"{path}: cannot be read ({error}): fit again, or use a copy") from error
+
+
+def _class_of(classes: dict[str, str], kind: str) -> Any:
+    module, name = classes[kind].split(":")
+    return getattr(import_module(module), name)

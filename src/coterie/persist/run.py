@@ -1,0 +1,189 @@
+"""A run as a folder: labels for every row, groups, settings, history, scores, and the model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coterie.data.atomic import write_json_atomic, write_text_atomic
+from coterie.data.writers import table_writer
+from coterie.errors import ConfigError, InputError, ModelFormatError
+from coterie.persist.environment import machine, peak_memory_mb, versions
+from coterie.persist.folders import new_folder
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from coterie.estimator import TextClusterer
+    from coterie.result import Clustering
+    from coterie.types import Matrix
+
+FORMAT_VERSION = 1
+OUR_COLUMNS = ("cluster", "confidence")
+
+
+def check_free(folder: Path, force: bool) -> None:
+    """Before any work: may a run be written here?"""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: this is a file. Name a folder with --out.")
+    if not any(folder.iterdir()):
+        return
+    if not (folder / "config.json").is_file():
+        raise ConfigError(
+            f"{folder}: this folder holds other files, which are never replaced. Name another with --out."
+        )
+    if not force:
+        raise ConfigError(
+            f"{folder}: a finished run is here. Name another folder with --out, or replace it with --force."
+        )
+
+
+def check_names_free(columns: Sequence[str], name: str) -> None:
+    """Our columns must not hide the user's."""
+    taken = [column for column in OUR_COLUMNS if column in columns]
+    if taken:
+        raise InputError(
+            f"{name}: the column {taken[0]!r} is there already, and the result needs that name. Rename it in the file."
+        )
+
+
+def with_answers(frame: pl.DataFrame, probabilities: Matrix) -> pl.DataFrame:
+    """Every input column, then `cluster` and `confidence`."""
+    import polars as pl
+
+    labels, confidence = probabilities.argmax(axis=1), probabilities.max(axis=1)
+    return frame.with_columns(pl.Series("cluster", labels), pl.Series("confidence", confidence))
+
+
+def write_run(
+    folder: Path,
+    clustering: Clustering,
+    frame: pl.DataFrame,
+    *,
+    text_column: str,
+    truth_column: str | None,
+    input_name: str,
+    stage_seconds: dict[str, float],
+    started: float,
+) -> dict[str, Any]:
+    """Writes the whole folder or nothing; gives back what is in `metrics.json`."""
+    scores = _scores(clustering, frame, truth_column)
+    table = with_answers(frame, clustering.probabilities)
+    with new_folder(folder) as draft:
+        for name in ("assignments.parquet", "assignments.csv"):
+            with table_writer(draft / name) as writer:
+                writer.write(table)
+        write_json_atomic(draft / "clusters.json", [group.to_dict() for group in clustering.groups])
+        write_text_atomic(draft / "history.jsonl", _history(clustering, stage_seconds))
+        clustering.model.save(draft / "model")
+        seconds = round(time.monotonic() - started, 3)
+        metrics = {**scores, "seconds": seconds, "peak_memory_mb": round(peak_memory_mb(), 1)}
+        write_json_atomic(draft / "metrics.json", metrics)
+        document = _config(clustering, frame, text_column, truth_column, input_name)
+        write_json_atomic(draft / "config.json", document)
+    return metrics
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run on disk."""
+
+    folder: Path
+    config: dict[str, Any]
+
+    @classmethod
+    def open(cls, folder: Path) -> Run:
+        if not folder.exists():
+            raise ConfigError(
+                f"{folder}: there is no such run. Give the folder that `coterie fit --out` wrote.{_near(folder)}"
+            )
+        try:
+            config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+            version = config["format"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ModelFormatError(
+                f"{folder}: no finished run is here (config.json: {error}). Give a run folder."
+            ) from error
+        if version != FORMAT_VERSION:
+            raise ModelFormatError(
+                f"{folder}: a run of format {version!r}, this program reads {FORMAT_VERSION}: fit again"
+            )
+        return cls(folder, config)
+
+    @property
+    def text_column(self) -> str:
+        return str(self.config["input"]["text_column"])
+
+    @property
+    def assignments_path(self) -> Path:
+        return self.folder / "assignments.parquet"
+
+    def assignments(self) -> pl.DataFrame:
+        from coterie.data.readers import open_table
+
+        with open_table(self.assignments_path) as table:
+            return table.read()
+
+    def model(self) -> TextClusterer:
+        from coterie.persist.model import load_model
+
+        return load_model(self.folder / "model")
+
+
+def finite(scores: dict[str, float]) -> dict[str, float | None]:
+    """Scores that are not defined become null: NaN is no JSON."""
+    return {name: value if math.isfinite(value) else None for name, value in scores.items()}
+
+
+def _scores(clustering: Clustering, frame: pl.DataFrame, truth_column: str | None) -> dict[str, Any]:
+    from coterie.metrics.external import external_scores
+    from coterie.metrics.internal import internal_scores
+
+    scores: dict[str, Any] = {"rows": len(clustering.texts), "n_clusters": len(clustering.groups)}
+    if truth_column is not None:
+        truth = [str(value) for value in frame.get_column(truth_column)]
+        scores |= external_scores(truth, clustering.labels.tolist())
+    return scores | finite(internal_scores(clustering.model.vectors_, clustering.labels))
+
+
+def _history(clustering: Clustering, stage_seconds: dict[str, float]) -> str:
+    stages = [{"stage": stage, "seconds": round(seconds, 3)} for stage, seconds in stage_seconds.items()]
+    return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in [*stages, *clustering.evidence])
+
+
+def _config(
+    clustering: Clustering, frame: pl.DataFrame, text_column: str, truth_column: str | None, input_name: str
+) -> dict[str, Any]:
+    digest = hashlib.sha256("\x00".join(clustering.texts).encode()).hexdigest()
+    return {
+        "format": FORMAT_VERSION,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "options": clustering.model.get_params(),
+        "input": {
+            "name": input_name,
+            "rows": len(frame),
+            "columns": frame.columns,
+            "text_column": text_column,
+            "truth_column": truth_column,
+            "texts_sha256": digest,
+        },
+        "versions": versions(),
+        "machine": machine(),
+    }
+
+
+def _near(folder: Path) -> str:
+    from coterie.data.messages import nearest
+
+    siblings = [path.name for path in folder.parent.iterdir() if path.is_dir()] if folder.parent.is_dir() else []
+    guess = nearest(folder.name, siblings)
+    return f" Did you mean {folder.with_name(guess)}?" if guess else ""

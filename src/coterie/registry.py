@@ -1,0 +1,142 @@
+"""Method names: what there is, what it is, and how to build it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from coterie.errors import ConfigError
+
+if TYPE_CHECKING:
+    from coterie.features.transformer import TransformerEncoder
+    from coterie.methods.base import Features, Method
+
+Effort = Literal["fast", "balanced", "full"]
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
+RESTARTS: dict[Effort, int] = {"fast": 5, "balanced": 10, "full": 30}
+"""How often k-means starts afresh; the best start is kept."""
+
+AUTO = "auto"
+DEFAULT_METHOD = "duet"
+
+FEATURES = {
+    "bow": "bag of words (2,000 words)",
+    "tfidf": "TF-IDF (2,000 words)",
+    "lda": "LDA topic mixture",
+    "sif": "SIF-weighted word vectors",
+    "minilm": "sentence vectors of the encoder",
+}
+
+
+@dataclass(frozen=True)
+class MethodInfo:
+    """A line of `coterie methods`."""
+
+    name: str
+    title: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a method may need to be built."""
+
+    n_clusters: int
+    effort: Effort
+    encoder: str
+    precision: Literal["fp32", "int8"]
+    word_vectors: str | None
+    random_state: int
+
+
+def known_methods() -> list[MethodInfo]:
+    """Every method; `FEATURES+CLUSTERER` stands for all combinations."""
+    from coterie.methods.two_step import CLUSTERERS
+
+    own = MethodInfo("duet", "encoder and words side by side, smoothed, best of two clusterings", "Coterie")
+    auto = MethodInfo(AUTO, f"the best method for the effort: now {DEFAULT_METHOD}", "Coterie")
+    combinations = [
+        MethodInfo(f"{feature}+{clusterer}", f"{about}; {how}", "baseline")
+        for feature, about in FEATURES.items()
+        for clusterer, how in CLUSTERERS.items()
+    ]
+    return [auto, own, *combinations]
+
+
+def build(name: str, settings: Settings) -> Method:
+    """The method of this name, or an error that names the nearest one."""
+    if settings.effort not in EFFORTS:
+        raise ConfigError(f"effort={settings.effort!r} is not known: use one of {', '.join(EFFORTS)}")
+    if name in (AUTO, "duet"):
+        from coterie.methods.duet import Duet
+
+        encoder = _encoder(settings)
+        return Duet(encoder, n_init=RESTARTS[settings.effort], random_state=settings.random_state)
+    return _two_step(name, settings)
+
+
+def _two_step(name: str, settings: Settings) -> Method:
+    from coterie.methods.two_step import CLUSTERERS, TwoStep
+
+    feature, *middle, clusterer = name.split("+") if "+" in name else ("", "")
+    if feature not in FEATURES or clusterer not in CLUSTERERS or middle not in ([], ["umap"]):
+        raise ConfigError(_unknown(name))
+    return TwoStep(
+        _FEATURE_BUILDERS[feature](settings),
+        clusterer,
+        umap=bool(middle),
+        n_init=RESTARTS[settings.effort],
+        random_state=settings.random_state,
+    )
+
+
+def _unknown(name: str) -> str:
+    import difflib
+
+    names = [info.name for info in known_methods()]
+    names += [name.replace("+", "+umap+") for name in names if "+" in name]
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"method {name!r} is not known: {hint}`coterie methods` lists them all"
+
+
+def _encoder(settings: Settings) -> TransformerEncoder:
+    from coterie.features.transformer import TransformerEncoder
+
+    return TransformerEncoder(settings.encoder, precision=settings.precision)
+
+
+def _bow(settings: Settings) -> Features:
+    from coterie.features.bag import BagOfWords
+
+    return BagOfWords()
+
+
+def _tfidf(settings: Settings) -> Features:
+    from coterie.features.bag import Tfidf
+
+    return Tfidf()
+
+
+def _lda(settings: Settings) -> Features:
+    from coterie.features.bag import TopicMixture
+
+    return TopicMixture(max(2, settings.n_clusters), random_state=settings.random_state)
+
+
+def _sif(settings: Settings) -> Features:
+    from coterie.features.sif import Sif
+
+    if settings.word_vectors is not None:
+        return Sif(word_vectors=settings.word_vectors)
+    return Sif(_encoder(settings))
+
+
+_FEATURE_BUILDERS: dict[str, Callable[[Settings], Features]] = {
+    "bow": _bow,
+    "tfidf": _tfidf,
+    "lda": _lda,
+    "sif": _sif,
+    "minilm": _encoder,
+}

@@ -1,0 +1,247 @@
+"""CSV, TSV and plain text: exact cells, right row numbers, and an error for each way to be broken."""
+
+from __future__ import annotations
+
+import csv
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from coterie.data import text_tables
+from coterie.data.readers import open_table
+from coterie.errors import ConfigError, InputError
+
+
+def put(folder: Path, name: str, content: bytes | str) -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return path
+
+
+def rows_of(path: Path) -> list[tuple[object, ...]]:
+    with open_table(path) as table:
+        return table.read().rows()
+
+
+def error_of(path: Path) -> str:
+    with pytest.raises(InputError) as caught, open_table(path) as table:
+        for _ in table.batches(2):
+            pass
+    message = str(caught.value)
+    assert path.name in message
+    return message
+
+
+def test_csv_keeps_the_exact_strings(tmp_path: Path) -> None:
+    content = 'id,text,note\n007,"a ""b"", c\r\nd", x \n1e5,,NaN\n'
+    path = put(tmp_path, "a.csv", content)
+    with open_table(path) as table:
+        assert table.columns == ["id", "text", "note"]
+        assert table.name == str(path)
+        frame = table.read()
+    assert frame.rows() == [("007", 'a "b", c\r\nd', " x "), ("1e5", "", "NaN")]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.tab"])
+@pytest.mark.parametrize("closed", [True, False])
+def test_line_ends(tmp_path: Path, name: str, end: str, closed: bool) -> None:
+    cut = "," if name == "a.csv" else "\t"
+    content = end.join([f"a{cut}b", f"1{cut}2", f"3{cut}4"]) + (end if closed else "")
+    assert rows_of(put(tmp_path, name, content)) == [("1", "2"), ("3", "4")]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.jsonl"])
+def test_utf8_mark_is_dropped(tmp_path: Path, name: str) -> None:
+    body = {"a.csv": "text\né\n", "a.tsv": "text\né\n", "a.txt": "é\n", "a.jsonl": '{"text": "é"}\n'}[name]
+    with open_table(put(tmp_path, name, "\ufeff" + body)) as table:
+        assert table.columns == ["text"]
+        assert table.read().rows() == [("é",)]
+
+
+def test_tsv_quote_is_an_ordinary_character(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.tsv", 'id\ttext\n1\t"open\n2\tin "the" middle\n')
+    assert rows_of(path) == [("1", '"open'), ("2", 'in "the" middle')]
+
+
+def test_blank_lines_in_csv_are_no_rows_but_count_as_lines(tmp_path: Path) -> None:
+    assert rows_of(put(tmp_path, "a.csv", "\na,b\n\n1,2\n\n\n3,4\n\n")) == [("1", "2"), ("3", "4")]
+    message = error_of(put(tmp_path, "b.csv", "\na,b\n\n1,2\n\n\n3\n"))
+    assert "row 2 (line 7) has 1 cell, but the header has 2" in message
+
+
+def test_blank_lines_in_tsv(tmp_path: Path) -> None:
+    assert rows_of(put(tmp_path, "two.tsv", "a\tb\n\n1\t2\n\n")) == [("1", "2")]
+    assert rows_of(put(tmp_path, "one.tsv", "a\nx\n\ny\n")) == [("x",), ("",), ("y",)]
+
+
+def test_plain_text_blank_lines(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.txt", "one, with comma\n\n  two\t\n\n\n")
+    with open_table(path) as table:
+        assert table.columns == ["text"]
+        assert table.read().rows() == [("one, with comma",), ("",), ("  two\t",)]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 100])
+def test_batches_have_the_asked_size_and_all_rows(tmp_path: Path, rows: int) -> None:
+    path = put(tmp_path, "a.csv", "n\n" + "".join(f"{n}\n" for n in range(7)))
+    with open_table(path) as table:
+        frames = list(table.batches(rows))
+    assert [len(frame) for frame in frames[:-1]] == [rows] * (len(frames) - 1)
+    assert [row[0] for frame in frames for row in frame.rows()] == [str(n) for n in range(7)]
+
+
+def test_a_table_is_read_once(tmp_path: Path) -> None:
+    table = open_table(put(tmp_path, "a.csv", "a\n1\n"))
+    with pytest.raises(ConfigError, match="at least 1 row"):
+        table.batches(0)
+    table.read()
+    with pytest.raises(InputError, match="Open it again"):
+        table.batches()
+    table.close()
+
+
+def test_batches_stream(tmp_path: Path) -> None:
+    line = "x" * 99 + "\n"
+    path = put(tmp_path, "a.csv", "text\n" + line * 60_000)
+    tracemalloc.start()
+    try:
+        with open_table(path) as table:
+            total = sum(len(frame) for frame in table.batches(500))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert total == 60_000
+    assert peak < 3_000_000 < path.stat().st_size / 1.9
+
+
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b"\n\n"])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl"])
+def test_empty_file(tmp_path: Path, name: str, content: bytes) -> None:
+    assert "the file is empty" in error_of(put(tmp_path, name, content))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_header_only(tmp_path: Path, name: str) -> None:
+    assert "no rows" in error_of(put(tmp_path, name, "text\n"))
+
+
+def test_plain_text_without_a_text(tmp_path: Path) -> None:
+    assert "no rows" in error_of(put(tmp_path, "a.txt", "\n\n"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.csv", 'a,b\n"x\ny",2\n1,2,3\n', "row 2 (line 4) has 3 cells, but the header has 2"),
+        ("a.csv", "a,b,c\n1,2\n", "row 1 (line 2) has 2 cells, but the header has 3"),
+        ("a.tsv", "a\tb\n1\t2\n\n3\n", "row 2 (line 4) has 1 cell, but the header has 2"),
+    ],
+)
+def test_ragged_row(tmp_path: Path, name: str, content: str, expected: str) -> None:
+    assert expected in error_of(put(tmp_path, name, content))
+
+
+def test_unclosed_quote_names_the_row_where_it_opens(tmp_path: Path) -> None:
+    message = error_of(put(tmp_path, "a.csv", 'a,b\n"1\n1",2\n3,"open\n5,6\n'))
+    assert "a double quote is opened in row 2 (line 4) and never closed" in message
+
+
+def test_text_after_a_closing_quote(tmp_path: Path) -> None:
+    message = error_of(put(tmp_path, "a.csv", 'a,b\n1,2\n"x"y,2\n'))
+    assert "row 2 (line 3)" in message
+    assert "followed by more text" in message
+
+
+@pytest.mark.parametrize(("name", "header"), [("a.csv", "a,b,a"), ("a.tsv", "a\tb\ta")])
+def test_duplicate_column_names(tmp_path: Path, name: str, header: str) -> None:
+    message = error_of(put(tmp_path, name, header + "\n1\n"))
+    assert "columns 1 and 3 have the same name 'a' in the header (line 1)" in message
+
+
+@pytest.mark.parametrize(("name", "header"), [("a.csv", "a,,b"), ("a.tsv", "a\t \tb")])
+def test_empty_column_name(tmp_path: Path, name: str, header: str) -> None:
+    message = error_of(put(tmp_path, name, header + "\n1\n"))
+    assert "column 2 has no name in the header (line 1)" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "where"),
+    [
+        ("a.csv", b'id,title\n1,"x\ny"\n2,caf\xe9\n', "row 2 (line 4), column 'title'"),
+        ("a.tsv", b"id\ttitle\n1\tx\n2\tcaf\xe9\n", "row 2 (line 3), column 'title'"),
+        ("a.txt", b"x\n\ncaf\xe9\n", "row 3 (line 3), column 'text'"),
+        ("a.csv", b"id,caf\xe9\n1,2\n", "the header (line 1), column 2"),
+        ("a.csv", b"id,title\n1,2\n1,caf\xe9,3\n", "row 2 (line 3), column 2"),
+    ],
+)
+def test_not_utf8(tmp_path: Path, name: str, content: bytes, where: str) -> None:
+    message = error_of(put(tmp_path, name, content))
+    assert f"{where} holds the byte 0xE9, which is not UTF-8" in message
+    assert "iconv -f latin1 -t utf-8" in message
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32"])
+def test_wide_encodings_are_named(tmp_path: Path, encoding: str) -> None:
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    message = error_of(put(tmp_path, "a.csv", (mark + "text\nhello\n").encode(encoding)))
+    named = encoding[:6].upper()
+    assert f"the file is {named} " in message
+    assert f"iconv -f {named} -t UTF-8" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "where"),
+    [
+        ("a.csv", b"a,b\n1,2\n3,x\0y\n", "row 2 (line 3), column 'b'"),
+        ("a.tsv", b"a\tb\n1\t\0\n", "row 1 (line 2), column 'b'"),
+        ("a.txt", b"x\n\0\n", "row 2 (line 2), column 'text'"),
+        ("a.csv", b"a\0,b\n1,2\n", "the header (line 1), column 1"),
+    ],
+)
+def test_nul_bytes(tmp_path: Path, name: str, content: bytes, where: str) -> None:
+    message = error_of(put(tmp_path, name, content))
+    assert f"{where} holds a NUL byte" in message
+    assert "binary" in message
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"PK\x03\x04\0\0\0\0", "Excel workbook or a zip"),
+        (b"PAR1\x15\0\xff", "Parquet"),
+        (b"BZh91AY&SY\xff", "bzip2"),
+        (b"\x28\xb5\x2f\xfd\0", "zstd"),
+    ],
+)
+def test_foreign_files_are_named(tmp_path: Path, content: bytes, kind: str) -> None:
+    assert kind in error_of(put(tmp_path, "a.csv", content))
+
+
+def test_text_that_starts_like_a_foreign_file_is_text(tmp_path: Path) -> None:
+    assert rows_of(put(tmp_path, "a.csv", "BZhang\nx\n")) == [("x",)]
+
+
+def test_long_cells_are_read(tmp_path: Path) -> None:
+    cell = "y" * 200_000  # above the limit that csv starts with
+    assert rows_of(put(tmp_path, "a.csv", f"a,b\n{cell},1\n")) == [(cell, "1")]
+
+
+def test_over_long_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = csv.field_size_limit()
+    monkeypatch.setattr(text_tables, "MAX_CELL_CHARS", 10)
+    csv.field_size_limit(10)
+    try:
+        message = error_of(put(tmp_path, "a.csv", 'a\n1\n"' + "long\n" * 5))
+    finally:
+        csv.field_size_limit(limit)
+    assert "row 2 (line 3) has a cell of more than 10 characters" in message
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.jsonl"])
+def test_over_long_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(text_tables, "MAX_LINE_CHARS", 15)
+    first = '{"a": 1}' if name == "a.jsonl" else "short"
+    message = error_of(put(tmp_path, name, f"{first}\n{'z' * 15}\n"))
+    assert "line 2 is longer than 15 characters" in message
