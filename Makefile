@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint types clean
+.PHONY: demo test lint types clean constraints
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("Coterie needs Python 3.11 or newer: make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
@@ -26,3 +26,11 @@ types: $(READY)
 
 clean:
 	rm -rf .venv demo-run .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# Exact versions of everything that an installation from scratch brings.
+constraints:
+	rm -rf .venv-constraints
+	$(PYTHON) -m venv .venv-constraints
+	.venv-constraints/bin/python -m pip install --quiet torch==2.13.0 '.[dev]'
+	.venv-constraints/bin/python -m pip freeze --exclude coterie | sed 's/+cpu$$//' > constraints.txt
+	rm -rf .venv-constraints

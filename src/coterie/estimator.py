@@ -113,6 +113,7 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         tags.input_tags.two_d_array = False
         tags.input_tags.one_d_array = True
         tags.no_validation = True
+        tags.transformer_tags.preserves_dtype = []  # vectors are float32, whatever texts are
         return tags
 
     def _settings(self, n_clusters: int) -> Settings:

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 Effort = Literal["fast", "balanced", "full"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
-RESTARTS: dict[Effort, int] = {"fast": 5, "balanced": 10, "full": 30}
-"""How often k-means starts afresh; the best start is kept."""
+PATIENCE: dict[Effort, int] = {"fast": 1, "balanced": 2, "full": 5}
+"""How much longer than `fast` a method without training may look for the best start of k-means."""
+
+RESTARTS = 10
 
 AUTO = "auto"
 DEFAULT_METHOD = "duet"
@@ -26,6 +28,15 @@ FEATURES = {
     "lda": "LDA topic mixture",
     "sif": "SIF-weighted word vectors",
     "minilm": "sentence vectors of the encoder",
+}
+
+CLUSTERERS = {
+    "kmeans": "k-means (mini-batch k-means from 200,000 texts on)",
+    "minibatch": "mini-batch k-means",
+    "spherical": "spherical k-means",
+    "ahc": "average linkage on cosine (micro-clusters from 12,000 texts on)",
+    "ward": "Ward linkage (micro-clusters from 12,000 texts on)",
+    "hdbscan": "HDBSCAN, its noise given to the nearest group",
 }
 
 
@@ -52,8 +63,6 @@ class Settings:
 
 def known_methods() -> list[MethodInfo]:
     """Every method; `FEATURES+CLUSTERER` stands for all combinations."""
-    from coterie.methods.two_step import CLUSTERERS
-
     own = MethodInfo("duet", "encoder and words side by side, smoothed, best of two clusterings", "Coterie")
     auto = MethodInfo(AUTO, f"the best method for the effort: now {DEFAULT_METHOD}", "Coterie")
     combinations = [
@@ -72,12 +81,12 @@ def build(name: str, settings: Settings) -> Method:
         from coterie.methods.duet import Duet
 
         encoder = _encoder(settings)
-        return Duet(encoder, n_init=RESTARTS[settings.effort], random_state=settings.random_state)
+        return Duet(encoder, patience=PATIENCE[settings.effort], random_state=settings.random_state)
     return _two_step(name, settings)
 
 
 def _two_step(name: str, settings: Settings) -> Method:
-    from coterie.methods.two_step import CLUSTERERS, TwoStep
+    from coterie.methods.two_step import TwoStep
 
     feature, *middle, clusterer = name.split("+") if "+" in name else ("", "")
     if feature not in FEATURES or clusterer not in CLUSTERERS or middle not in ([], ["umap"]):
@@ -86,7 +95,7 @@ def _two_step(name: str, settings: Settings) -> Method:
         _FEATURE_BUILDERS[feature](settings),
         clusterer,
         umap=bool(middle),
-        n_init=RESTARTS[settings.effort],
+        n_init=RESTARTS * PATIENCE[settings.effort],
         random_state=settings.random_state,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import NoReturn
@@ -14,11 +15,13 @@ from coterie.errors import CoterieError
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 app = typer.Typer(
     name="coterie",
     help="Group texts by meaning: exactly the groups you ask for, words and examples for each, "
-    "a confidence for every row, and a model that sorts new texts the same way.",
+    "a confidence for every row, and a model that sorts new texts the same way.\n\n"
+    "Start with: coterie fit FILE --text COLUMN --k 12 --out RUN",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -45,13 +48,13 @@ def _show_version(asked: bool) -> None:
 def options(
     version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version."),
 ) -> None:
-    """Start with: coterie fit FILE --text COLUMN --k 12 --out RUN"""
+    """What comes before the name of a command."""
 
 
 def main() -> NoReturn:
     """Runs the command; a user sees a message and an exit code, never a traceback."""
     try:
-        app()
+        _run()
     except CoterieError as error:
         _fail(str(error), BAD_INPUT)
     except KeyboardInterrupt:
@@ -60,9 +63,13 @@ def main() -> NoReturn:
         _fail("not enough memory for this. Use fewer rows, or --method minilm+minibatch.", 1)
     except BrokenPipeError:
         # The reader of our output has gone: nothing more to say, and nothing to say it to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(1)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL_DISK:
+            _drop_output()
+            where = error.filename or "standard output"
+            _fail(f"{where}: nothing could be written: the disk is full; make room, or write elsewhere.", BAD_INPUT)
         if os.environ.get("COTERIE_DEBUG"):
             raise
         _fail(
@@ -71,6 +78,22 @@ def main() -> NoReturn:
             1,
         )
     sys.exit(0)
+
+
+def _run() -> None:
+    """The command; typer always ends with SystemExit, by which time the output may still wait to be written."""
+    try:
+        app()
+    except SystemExit as end:
+        if end.code == INTERRUPTED:  # typer has taken the KeyboardInterrupt
+            raise KeyboardInterrupt from end
+        sys.stdout.flush()
+        raise
+
+
+def _drop_output() -> None:
+    """What could not be printed would be tried again at exit, with an error that nobody catches."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> NoReturn:

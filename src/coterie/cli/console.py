@@ -7,9 +7,10 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from coterie.types import Progress, silent
+if TYPE_CHECKING:
+    from coterie.types import Progress
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -33,6 +34,8 @@ class StageTimes:
 def progress_on_stderr(quiet: bool) -> Iterator[Progress]:
     """A live bar with time left on a terminal, plain lines elsewhere, nothing when quiet."""
     if quiet:
+        from coterie.types import silent
+
         yield silent
     elif sys.stderr.isatty():
         with _live_bars() as bars:
@@ -52,12 +55,13 @@ class PlainLines:
         now = time.monotonic()
         started = self._started.setdefault(stage, now)
         last = self._last_line.setdefault(stage, now)
-        if done >= total:
+        if total and done >= total:
             self._say(f"{stage}: done in {now - started:.1f} s")
         elif now - last >= SECONDS_BETWEEN_LINES and done:
             self._last_line[stage] = now
             left = (now - started) / done * (total - done)
-            self._say(f"{stage}: {100 * done / total:.0f}%, about {left:.0f} s left")
+            far = f"{100 * done / total:.0f}%, about {left:.0f} s left" if total else f"{done:,} so far"
+            self._say(f"{stage}: {far}")
 
     def _say(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Annotated, Any
 
 import typer
@@ -46,7 +47,9 @@ def _cached() -> list[dict[str, Any]]:
     for repository in sorted(repositories, key=lambda entry: entry.repo_id):
         for revision in repository.revisions:
             names = {file.file_name for file in revision.files}
-            if "config.json" in names and any(name.endswith(".safetensors") for name in names):
+            if "config.json" not in names or not any(name.endswith(".safetensors") for name in names):
+                continue
+            with contextlib.suppress(OSError, ValueError):  # a spoilt config: nothing that can be used
                 width = _width(revision.snapshot_path)
                 found.append({"name": repository.repo_id, "width": width, "state": "ready", "where": "cached"})
     return found

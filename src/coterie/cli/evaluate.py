@@ -18,7 +18,9 @@ def evaluate(
 ) -> None:
     """Score groups against a truth: acc, nmi (geometric), ari, purity, ami; for a run also silhouette and Dunn."""
     scores = (
-        _scores_of_run(Path(source), truth, labels) if Path(source).is_dir() else _scores_of_file(source, truth, labels)
+        _scores_of_run(Path(source), truth, labels)
+        if Path(source).is_dir() or not Path(source).suffix
+        else _scores_of_file(source, truth, labels)
     )
     if json:
         print_json(scores)

@@ -28,7 +28,7 @@ def fit(
     encoder: Annotated[str, typer.Option(help="See `coterie encoders`; a folder or a Hugging Face name.")] = "minilm",
     precision: Annotated[Literal["fp32", "int8"], typer.Option(help="int8 encodes faster, slightly coarser.")] = "fp32",
     word_vectors: Annotated[str | None, typer.Option(help="A word2vec or GloVe file for methods with sif.")] = None,
-    seed: Annotated[int, typer.Option(help="Same texts and seed, same groups.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same texts and seed, same groups.")] = 0,
     truth: Annotated[str | None, typer.Option(help="A column with true groups, used only for scores.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a finished run of this name.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress and no summary.")] = False,
@@ -89,7 +89,7 @@ def _read(file: str, text: str | None, truth: str | None, k: int):  # type: igno
         values_of(frame, check_column(frame, truth, name), name)
     check_names_free(frame.columns, name)
     texts = texts_of(frame, column, name)
-    check_n_clusters(texts, k)
+    check_n_clusters(texts, k, name=name, option="--k")
     return frame, column, texts
 
 

@@ -30,14 +30,14 @@ def predict(
     with open_table(file) as table:
         check_names_free(table.columns, table.name)
         wanted = text or (finished.text_column if finished.text_column in table.columns else None)
-        writer = table_writer(out)
-        model = finished.model()
-        with progress_on_stderr(quiet) as progress, writer:
+        model = None
+        with progress_on_stderr(quiet) as progress, table_writer(out) as writer:
             done = 0
             for batch in table.batches(ROWS_AT_ONCE):
                 column = wanted = choose_text_column(batch, wanted, table.name)
                 texts = texts_of(batch, column, table.name, first_row=done + 1)
+                model = model or finished.model()  # the first rows are sound, so it is worth loading
                 writer.write(with_answers(batch, model.predict_proba(texts)))
                 done += len(texts)
-                progress(f"predicting ({done:,} rows)", 0, 0)
-            progress(f"predicting ({done:,} rows)", 1, 1)
+                progress("predicting", done, 0)
+            progress("predicting", done, done)

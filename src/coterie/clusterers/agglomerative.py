@@ -47,6 +47,8 @@ class Agglomerative(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if not 1 <= self.n_clusters <= len(rows):
             raise ConfigError(f"n_clusters={self.n_clusters} for n_samples={len(rows)}: ask for 1 to {len(rows)}")
         weights = _check_sample_weight(sample_weight, rows, dtype=np.float64)
+        if not (weights > 0).all():
+            raise ConfigError("sample_weight must be above 0: a row without weight has no place in a tree")
         rows = self._prepare(rows)
         cells = self._cells(rows, weights)
         means, masses = group_means(rows, weights, cells)

@@ -27,7 +27,6 @@ _ADVICE = {
     errno.EACCES: "no permission to write there; choose another folder",
     errno.EPERM: "no permission to write there; choose another folder",
     errno.EROFS: "the disk is read-only; choose another folder",
-    errno.EPIPE: "the program that reads it has stopped",
     errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
 }
 
@@ -82,6 +81,8 @@ def writing_errors_named(name: str) -> Iterator[None]:
     """Turn an error of the operating system into one that names the output and says what to do."""
     try:
         yield
+    except BrokenPipeError:  # the reader of standard output has gone, as with `| head`: no fault of the user's
+        raise
     except OSError as error:
         advice = _ADVICE.get(error.errno or 0, error.strerror or str(error))
         raise ConfigError(f"{name}: nothing could be written: {advice}.") from error

@@ -54,33 +54,33 @@ def values_of(frame: pl.DataFrame, column: str, name: str) -> list[str]:
     return [str(value) for value in values]
 
 
-def check_n_clusters(texts: Sequence[str], n_clusters: Any) -> int:
-    """Give the number of groups as an int if the texts can be put into that many."""
-    k = _whole_number(n_clusters)
+def check_n_clusters(texts: Sequence[str], n_clusters: Any, *, name: str = "texts", option: str = "n_clusters") -> int:
+    """Give the number of groups as an int if the texts can be put into that many; `option` is how it was asked for."""
+    k = _whole_number(n_clusters, option)
     if not len(texts):
-        raise InputError("texts: there are no rows. Give at least 2 texts.")
+        raise InputError(f"{name}: there are no rows. Give at least 2 texts.")
     if len(texts) == 1:
-        raise InputError("texts: there is only 1 row, so there is nothing to group. Give at least 2 texts.")
+        raise InputError(f"{name}: there is only 1 row, so there is nothing to group. Give at least 2 texts.")
     distinct = len(set(texts))
     if k > distinct:
         raise InputError(
-            f"texts: {k:,} groups were asked for, but there are only {distinct:,} distinct texts in "
+            f"{name}: {k:,} groups were asked for, but there are only {distinct:,} distinct texts in "
             f"{len(texts):,} rows. Ask for at most {distinct:,} groups, or give more texts."
         )
     return k
 
 
-def _whole_number(n_clusters: Any) -> int:
+def _whole_number(n_clusters: Any, option: str) -> int:
     try:
         if isinstance(n_clusters, bool):
             raise TypeError
         k = operator.index(n_clusters)
     except TypeError:
         raise ConfigError(
-            f"n_clusters must be a whole number such as 20, not {shown(n_clusters)} ({type(n_clusters).__name__})."
+            f"{option} must be a whole number such as 20, not {shown(n_clusters)} ({type(n_clusters).__name__})."
         ) from None
     if k < 1:
-        raise ConfigError(f"n_clusters must be at least 1, not {k}.")
+        raise ConfigError(f"{option} must be at least 1, not {k}.")
     return k
 
 

@@ -212,7 +212,8 @@ def _missing_error(path: Path) -> InputError:
     if not path.parent.is_dir():
         return InputError(f"{path}: no such file; there is no folder {path.parent} either. Check the path.")
     guess = nearest(path.name, _names_in(path.parent))
-    hint = f"did you mean {path.with_name(guess)}?" if guess else f"check the name in {path.parent}."
+    folder = "this folder" if path.parent == Path() else path.parent
+    hint = f"did you mean {path.with_name(guess)}?" if guess else f"check the name in {folder}."
     return InputError(f"{path}: no such file; {hint}")
 
 

@@ -27,9 +27,12 @@ def group_examples(
     Each next example is the one with the best balance of nearness to the group's mean and distance from the examples
     already chosen (maximal marginal relevance).
     """
-    examples = []
+    examples: list[list[int]] = []
     for group in range(n_clusters):
         rows = _distinct(np.flatnonzero(labels == group), texts)
+        if len(rows) == 0:
+            examples.append([])
+            continue
         members = unit_rows(np.asarray(vectors[rows]))
         nearness = members @ unit_rows(members.mean(axis=0, keepdims=True))[0]
         near = np.argsort(-nearness, kind="stable")[:NEAREST_CONSIDERED]

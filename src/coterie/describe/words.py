@@ -41,20 +41,34 @@ def near_duplicates(first: str, second: str) -> bool:
     return first == second or not _stems(first).isdisjoint(_stems(second))
 
 
-_ENDINGS = ("s", "es", "ed", "d", "ing", "er", "ers", "ly")
+# An ending, and the fewest letters of what is left. More for those that end words of their own: order, letter, apply.
+_ENDINGS = {"s": 3, "ed": 3, "ing": 3, "er": 4, "ers": 4, "ly": 4}
+_HISSING = ("s", "x", "z", "ch", "sh", "o")
+_NO_PLURALS = frozenset({"news"})
 
 
 def _stems(word: str) -> set[str]:
+    """What a word may be a form of, itself included."""
     word = word.replace("-", "").replace("'", "").replace("’", "")
     stems = {word}
-    for ending in _ENDINGS:
+    if word in _NO_PLURALS or word.endswith("ss"):
+        return stems
+    for ending, fewest in _ENDINGS.items():
         stem = word.removesuffix(ending)
-        if len(stem) >= 3 and stem != word:
-            stems.add(stem)
-            # stopped, stopping -> stop
-            if ending in ("ed", "ing", "er") and len(stem) > 3 and stem[-1] == stem[-2]:
-                stems.add(stem[:-1])
-    if word.endswith("ies") and len(word) > 4:
+        if stem == word or len(stem) < fewest:
+            continue
+        stems.add(stem)
+        if ending in ("s", "ly"):
+            continue
+        # charged, charging -> charge
+        stems.add(stem + "e")
+        # stopped, stopping -> stop
+        if stem[-1] == stem[-2] and len(stem) > fewest:
+            stems.add(stem[:-1])
+    # crashes -> crash, but not notes -> not
+    if word.endswith("es") and word[:-2].endswith(_HISSING) and len(word) > 4:
+        stems.add(word[:-2])
+    if word.endswith(("ies", "ied")) and len(word) > 4:
         stems.add(word[:-3] + "y")
     return stems
 

@@ -103,7 +103,8 @@ class TopicMixture:
 
     def state(self) -> State:
         config = {"topics": self.topics, "max_words": self.max_words, "random_state": self.random_state}
-        return State({**config, "vocabulary": self.vocabulary}, {"components": self._lda.components_})
+        arrays = {"components": self._lda.components_, "expectation": self._lda.exp_dirichlet_component_}
+        return State({**config, "vocabulary": self.vocabulary}, arrays)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -111,7 +112,7 @@ class TopicMixture:
         vocabulary = config.pop("vocabulary")
         mixture = cls(**config)
         mixture.vocabulary = list(vocabulary)
-        mixture._lda = _lda_from_components(state.arrays["components"], mixture.random_state)
+        mixture._lda = _lda_from(state.arrays, mixture.random_state)
         return mixture
 
 
@@ -121,16 +122,14 @@ def _new_lda(topics: int, random_state: int):  # type: ignore[no-untyped-def]
     return LatentDirichletAllocation(topics, learning_method="online", max_iter=20, random_state=random_state)
 
 
-def _lda_from_components(components: NDArray[np.float64], random_state: int):  # type: ignore[no-untyped-def]
+def _lda_from(arrays: dict[str, NDArray[np.float64]], random_state: int):  # type: ignore[no-untyped-def]
     """scikit-learn keeps no way to give LDA its topics back, so the fitted attributes are set one by one."""
-    from scipy.special import psi
-
-    lda = _new_lda(len(components), random_state)
-    lda.components_ = components
-    lda.exp_dirichlet_component_ = np.exp(psi(components) - psi(components.sum(axis=1, keepdims=True)))
-    lda.doc_topic_prior_ = lda.topic_word_prior_ = 1 / len(components)
+    topics, words = arrays["components"].shape
+    lda = _new_lda(topics, random_state)
+    lda.components_, lda.exp_dirichlet_component_ = arrays["components"], arrays["expectation"]
+    lda.doc_topic_prior_ = lda.topic_word_prior_ = 1 / topics
     lda.random_state_ = np.random.RandomState(random_state)
-    lda.n_features_in_ = components.shape[1]
+    lda.n_features_in_ = words
     return lda
 
 
@@ -146,7 +145,8 @@ def weigh_by_rarity(counts: csr_matrix, rarity: NDArray[np.float32]) -> csr_matr
 
     weighted = counts.copy()
     weighted.data = (1 + np.log(weighted.data)) * rarity[weighted.indices]
-    return normalize(weighted)
+    # scikit-learn refuses a table without columns.
+    return normalize(weighted) if weighted.shape[1] else weighted
 
 
 def _dense_unit_rows(counts: csr_matrix) -> Matrix:

@@ -22,52 +22,60 @@ FEWEST_ROWS = 32
 """Products of fewer rows take another path in the BLAS and round differently; short batches are filled up."""
 
 
-class Linear:
-    """x W' + b in float32."""
+def filled_up(ids: Tensor) -> Tensor:
+    """A batch of fewer than FEWEST_ROWS tokens repeated until it has as many; other batches as they are."""
+    return ids if ids.numel() >= FEWEST_ROWS else ids.repeat(-(-FEWEST_ROWS // ids.numel()), 1)
 
-    def __init__(self, weight: Tensor, bias: Tensor) -> None:
-        self.weight, self.bias = weight.contiguous(), bias
+
+class Linear:
+    """act(x W' + b) in float32, act being nothing or GELU.
+
+    Through oneDNN with the weights laid out once, where this build of torch has it: up to 1.4 times as fast as the
+    default BLAS, and GELU costs nothing on top.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor, gelu: bool = False) -> None:
+        self.weight, self.bias, self.gelu = weight.contiguous(), bias, gelu
+        self.packed = None
+        if hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+            self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight)
 
     def __call__(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight, self.bias)
+        if self.packed is not None:
+            after, algorithm = ("gelu", "none") if self.gelu else ("none", "")
+            product: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, after, [], algorithm)
+            return product
+        plain = F.linear(x, self.weight, self.bias)
+        return F.gelu(plain) if self.gelu else plain
 
 
 class Int8Linear:
-    """x W' + b with 8-bit integers: one scale per output of W, one scale per row of x, found as it comes.
+    """act(x W' + b) with 8-bit integers: one scale per output of W, one scale per row of x, found as it comes.
 
     A scale per row, not per batch as torch's own dynamic quantisation has it: half the error, and the same answer
-    whatever else is in the batch. The deprecated quantised tensors of torch are not used.
+    whatever else is in the batch. The quantised tensors of torch, which are on their way out, are not used.
     """
 
     ZERO = 128
 
-    def __init__(self, weight: Tensor, bias: Tensor) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor, gelu: bool = False) -> None:
         self.scales = weight.abs().amax(dim=1).clamp_min(1e-12) / 127
         quantised = (weight / self.scales[:, None]).round().to(torch.int8)
         self.packed = torch.ops.onednn.qlinear_prepack(quantised, None)
         self.zeros = torch.zeros(len(weight), dtype=torch.int32)
-        self.bias = bias
+        self.bias, self.gelu = bias, gelu
 
     def __call__(self, x: Tensor) -> Tensor:
-        row_scales = torch.linalg.vector_norm(x, ord=float("inf"), dim=1, keepdim=True).clamp_min_(1e-12) / 127
-        # Adding a half before the cast, which truncates, rounds; unsigned because that is the fast path of the CPU.
-        bytes_ = (x / row_scales).add_(self.ZERO + 0.5).to(torch.uint8)
+        row_scales = x.abs().amax(dim=1, keepdim=True).clamp_min_(1e-12).mul_(1 / 127)
+        signed = (x / row_scales).round_().to(torch.int8)
+        # The fast product takes unsigned bytes: flipping the highest bit adds 128.
+        unsigned = signed.bitwise_xor_(-self.ZERO).view(torch.uint8)
         product = torch.ops.onednn.qlinear_pointwise(
-            bytes_,
-            1.0,
-            self.ZERO,
-            self.packed,
-            self.scales,
-            self.zeros,
-            None,
-            1.0,
-            0,
-            torch.float32,
-            "none",
-            [],
-            "",
+            unsigned, 1.0, self.ZERO, self.packed, self.scales, self.zeros, None, 1.0, 0, torch.float32, "none", [], ""
         )
-        return torch.addcmul(self.bias, product, row_scales)
+        scaled = torch.addcmul(self.bias, product, row_scales)
+        # Never the tanh form: where threads cut a batch, it rounds differently, so a text would depend on its company.
+        return F.gelu(scaled) if self.gelu else scaled
 
 
 class _Int8Module(torch.nn.Module):
@@ -103,13 +111,11 @@ class Layer:
             torch.cat([weight for weight, _ in projections]), torch.cat([bias for _, bias in projections])
         )
         self.attention_out = linear(*pair("attention.output.dense"))
-        self.widen = linear(*pair("intermediate.dense"))
+        self.widen = linear(*pair("intermediate.dense"), gelu=True)
         self.narrow = linear(*pair("output.dense"))
         self.attention_norm = pair("attention.output.LayerNorm")
         self.output_norm = pair("output.LayerNorm")
         self.heads, self.eps = heads, eps
-        # The tanh form differs by less than the rounding to 8 bits and is faster.
-        self.gelu = "tanh" if int8 else "none"
 
     def __call__(self, x: Tensor, texts: int) -> Tensor:
         rows, width = x.shape
@@ -117,7 +123,7 @@ class Layer:
         query, key, value = split.permute(2, 0, 3, 1, 4)
         mixed = F.scaled_dot_product_attention(query, key, value).transpose(1, 2).reshape(rows, width)
         x = F.layer_norm(self.attention_out(mixed).add_(x), (width,), *self.attention_norm, self.eps)
-        wide = F.gelu(self.widen(x), approximate=self.gelu)
+        wide = self.widen(x)
         return F.layer_norm(self.narrow(wide).add_(x), (width,), *self.output_norm, self.eps)
 
 
@@ -142,23 +148,24 @@ class BertForward:
 
     @torch.inference_mode()
     def __call__(self, ids: Tensor) -> Tensor:
+        asked, ids = len(ids), filled_up(ids)
         texts, length = ids.shape
-        if texts * length < FEWEST_ROWS:
-            return self(ids.repeat(-(-FEWEST_ROWS // (texts * length)), 1))[:texts]
         x = (F.embedding(ids, self.words) + self.positions[:length]).view(texts * length, self.width)
         x = F.layer_norm(x, (self.width,), *self.norm, self.eps)
         for layer in self.layers:
             x = layer(x, texts)
-        return x.view(texts, length, self.width)
+        return x.view(texts, length, self.width)[:asked]
 
 
 def load_bert(checkpoint: Checkpoint, int8: bool) -> BertForward | None:
     """The forward pass of a BERT checkpoint; None for another architecture or an unusual variant of this one."""
     config = json.loads((checkpoint.folder / "config.json").read_text(encoding="utf-8"))
     usual = (
-        config.get("model_type") == "bert"
+        isinstance(config, dict)
+        and config.get("model_type") == "bert"
         and config.get("hidden_act") == "gelu"
         and config.get("position_embedding_type", "absolute") == "absolute"
+        and not config.get("is_decoder")
         and (checkpoint.folder / "model.safetensors").is_file()
     )
     if not usual:

@@ -62,25 +62,35 @@ class VectorFile:
         self.folder = folder
         self._count_path = self.folder / "done"
         self._array_path = self.folder / "vectors.npy"
-        self.vectors = self._open(rows, width)
-        self.done = self._read_count()
         os.utime(self.folder)
+        existing = self._existing(rows, width)
+        self.vectors = self._new(rows, width) if existing is None else existing
+        self.done = self._read_count()
 
-    def _open(self, rows: int, width: int) -> Matrix:
-        if self._array_path.is_file():
-            try:
-                existing = np.lib.format.open_memmap(self._array_path, mode="r+")
-                if existing.shape == (rows, width) and existing.dtype == np.float32:
-                    return existing
-            except (ValueError, OSError):
-                pass
+    def _existing(self, rows: int, width: int) -> Matrix | None:
+        try:
+            # Opened for reading first: opened for writing, a file that was cut short is filled up with zeros.
+            found = np.lib.format.open_memmap(self._array_path, mode="r")
+            if found.shape != (rows, width) or found.dtype != np.float32:
+                return None
+            return np.lib.format.open_memmap(self._array_path, mode="r+")
+        except (ValueError, OSError, EOFError):
+            return None
+
+    def _new(self, rows: int, width: int) -> Matrix:
         self._count_path.unlink(missing_ok=True)
+        # Another process may still read the old file through its map, so it is not written over.
+        self._array_path.unlink(missing_ok=True)
         _make_room(rows * width * 4)
         vectors = np.lib.format.open_memmap(self._array_path, mode="w+", dtype=np.float32, shape=(rows, width))
         if hasattr(os, "posix_fallocate"):
             # Reserved now, a full disk is an error here; found out while writing to the map, it would kill us.
-            with self._array_path.open("r+b") as file:
-                os.posix_fallocate(file.fileno(), 0, self._array_path.stat().st_size)
+            try:
+                with self._array_path.open("r+b") as file:
+                    os.posix_fallocate(file.fileno(), 0, self._array_path.stat().st_size)
+            except OSError:
+                self._array_path.unlink(missing_ok=True)
+                raise
         return vectors
 
     def _read_count(self) -> int:
@@ -90,11 +100,14 @@ class VectorFile:
             return 0
 
     def record(self, done: int) -> None:
-        """Makes the first `done` rows durable, then says so."""
-        self.vectors.flush()  # type: ignore[attr-defined]
+        """Makes the first `done` rows durable, then says so; where the disk is full, the rows are only not kept."""
         temporary = self.folder / f"done.{os.getpid()}"
-        temporary.write_text(str(done))
-        temporary.replace(self._count_path)
+        try:
+            self.vectors.flush()  # type: ignore[attr-defined]
+            temporary.write_text(str(done))
+            temporary.replace(self._count_path)
+        except OSError:
+            return
         self.done = done
 
 

@@ -39,11 +39,16 @@ def find_checkpoint(name: str) -> Checkpoint:
         return _in_folder(name, folder)
     if folder.is_file():
         raise ConfigError(f"encoder {name!r} is a file: give the folder with config.json and the weights")
-    if name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name:
+    if name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name or _inside_a_folder(name):
         raise ConfigError(f"encoder folder {name!r} does not exist: give an existing folder, or {BUNDLED!r}")
     if difflib.get_close_matches(name.lower(), [BUNDLED], cutoff=0.75):
         raise ConfigError(f"encoder {name!r} is not known: did you mean {BUNDLED!r}?")
     return _in_folder(name, _from_hub(name))
+
+
+def _inside_a_folder(name: str) -> bool:
+    """Whether `models/brt` is a mistyped folder rather than a name on the hub: there is a folder `models` here."""
+    return "/" in name and Path(name).parent.is_dir()
 
 
 def bundled_folder() -> Path | None:

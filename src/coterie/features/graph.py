@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 NEIGHBOURS = 15
 SEARCH_DIMENSIONS = 50
-ROWS_AT_ONCE = 1024
 
 
 def neighbour_graph(vectors: Matrix) -> csr_matrix:
@@ -26,7 +25,9 @@ def neighbour_graph(vectors: Matrix) -> csr_matrix:
     """
     from scipy.sparse import csr_matrix
 
-    neighbours, similarities = nearest_neighbours(_main_part(vectors), min(NEIGHBOURS, len(vectors) - 1))
+    neighbours, similarities = nearest_neighbours(
+        main_part(vectors, SEARCH_DIMENSIONS), min(NEIGHBOURS, len(vectors) - 1)
+    )
     weights = _local_weights(np.maximum(1 - similarities, 0).astype(np.float64))
     rows = np.repeat(np.arange(len(vectors)), neighbours.shape[1])
     one_way = csr_matrix((weights.ravel(), (rows, neighbours.ravel())), shape=(len(vectors), len(vectors)))
@@ -48,29 +49,34 @@ def smoothed(vectors: Matrix, graph: csr_matrix, share: float, steps: int) -> Ma
     return np.asarray(unit_rows(vectors), dtype=np.float32)
 
 
-def nearest_neighbours(vectors: Matrix, count: int) -> tuple[NDArray[np.int64], Matrix]:
-    """For each row the `count` most similar others by cosine, nearest first, and the similarities; exact."""
-    import torch
+def nearest_neighbours(
+    vectors: Matrix, count: int, asked: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], Matrix]:
+    """For each row asked for (None: all) the `count` most similar other rows by cosine, nearest first, and how similar.
 
-    rows = torch.from_numpy(unit_rows(vectors))
-    found, similarities = [], []
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        block = rows[start : start + ROWS_AT_ONCE] @ rows.T
-        own = torch.arange(len(block))
-        block[own, start + own] = -2
-        values, indices = block.topk(count, dim=1)
-        found.append(indices)
-        similarities.append(values)
-    return np.asarray(torch.cat(found)), np.asarray(torch.cat(similarities))
+    Exact.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    rows = unit_rows(np.asarray(vectors))
+    asked = np.arange(len(rows)) if asked is None else asked
+    # Between unit vectors |x - y|^2 = 2 - 2 cos, so the order is the same.
+    search = NearestNeighbors(n_neighbors=count + 1, algorithm="brute", metric="sqeuclidean").fit(rows)
+    distances, found = search.kneighbors(rows[asked])
+    # A row finds itself; where many rows are equal it may be crowded out, and then the farthest is one too many.
+    surplus = found == asked[:, None]
+    surplus[~surplus.any(axis=1), -1] = True
+    shape = (len(asked), count)
+    return found[~surplus].reshape(shape), np.asarray(1 - distances[~surplus].reshape(shape) / 2, dtype=np.float32)
 
 
-def _main_part(vectors: Matrix) -> Matrix:
+def main_part(vectors: Matrix, dimensions: int) -> Matrix:
+    """The vectors about their mean, in the directions in which they vary most."""
     centred = vectors - vectors.mean(axis=0)
-    if min(centred.shape) <= SEARCH_DIMENSIONS:
+    if min(centred.shape) <= dimensions:
         return np.asarray(centred)
     _, directions = np.linalg.eigh((centred.T @ centred).astype(np.float64))
-    main = directions[:, ::-1][:, :SEARCH_DIMENSIONS].astype(np.float32)
-    return np.asarray(centred @ main, dtype=np.float32)
+    return np.asarray(centred @ directions[:, ::-1][:, :dimensions].astype(np.float32), dtype=np.float32)
 
 
 def _local_weights(distances: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -82,4 +82,6 @@ class Sif:
         return np.asarray(sums / np.maximum(counts.sum(axis=1).A1[:, None], 1), dtype=np.float32)
 
     def _without_common(self, means: Matrix) -> Matrix:
-        return np.asarray(unit_rows(means - np.outer(means @ self.common, self.common)), dtype=np.float32)
+        # Not `means @ common`: the BLAS rounds a row's product differently in another number of rows.
+        along = (means * self.common).sum(axis=1, keepdims=True)
+        return np.asarray(unit_rows(means - along * self.common), dtype=np.float32)

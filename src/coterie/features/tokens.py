@@ -51,7 +51,12 @@ def load_tokenizer(checkpoint: Checkpoint) -> Tokenizer:
     from tokenizers import Tokenizer
 
     path = checkpoint.folder / "tokenizer.json"
-    tokenizer = Tokenizer.from_file(str(path)) if path.is_file() else _slow_tokenizer(checkpoint)
+    try:
+        tokenizer = Tokenizer.from_file(str(path)) if path.is_file() else _slow_tokenizer(checkpoint)
+    except Exception as error:
+        raise ConfigError(
+            f"encoder {checkpoint.name!r} has no tokenizer that can be read: add its tokenizer.json"
+        ) from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
@@ -60,13 +65,11 @@ def load_tokenizer(checkpoint: Checkpoint) -> Tokenizer:
 def _slow_tokenizer(checkpoint: Checkpoint) -> Tokenizer:
     from transformers import AutoTokenizer
 
-    try:
-        converted = AutoTokenizer.from_pretrained(str(checkpoint.folder)).backend_tokenizer
-    except Exception as error:
-        raise ConfigError(
-            f"encoder {checkpoint.name!r} has no tokenizer that can be read: add tokenizer.json"
-        ) from error
-    tokenizer: Tokenizer = converted
+    slow = AutoTokenizer.from_pretrained(str(checkpoint.folder))
+    tokenizer: Tokenizer = slow.backend_tokenizer
+    # Without any file it makes up a tokenizer that knows no word.
+    if tokenizer.get_vocab_size() <= len(slow.all_special_tokens):
+        raise ValueError("no vocabulary")
     return tokenizer
 
 

@@ -173,33 +173,43 @@ class _Loaded:
 def _load(checkpoint: Checkpoint, int8: bool) -> _Loaded:
     from coterie.features.bert import load_bert
 
-    bert = load_bert(checkpoint, int8)
-    if bert is not None:
-        return _Loaded(bert, bert.longest, bert.width)
-    return _load_other(checkpoint, int8)
+    try:
+        bert = load_bert(checkpoint, int8)
+        return _Loaded(bert, bert.longest, bert.width) if bert is not None else _load_other(checkpoint, int8)
+    except Exception as error:
+        raise ConfigError(
+            f"encoder {checkpoint.name!r} could not be loaded ({type(error).__name__}: {error}): "
+            "give a Hugging Face encoder with safetensors weights"
+        ) from error
 
 
 def _load_other(checkpoint: Checkpoint, int8: bool) -> _Loaded:
     import torch
     from transformers import AutoModel
 
-    from coterie.features.bert import quantise_linears
+    from coterie.features.bert import filled_up, quantise_linears
 
-    try:
-        model = AutoModel.from_pretrained(str(checkpoint.folder), dtype=torch.float32, use_safetensors=True).eval()
-    except Exception as error:
-        raise ConfigError(
-            f"encoder {checkpoint.name!r} could not be loaded ({type(error).__name__}: {error}): "
-            "give a Hugging Face encoder with safetensors weights"
-        ) from error
+    model = AutoModel.from_pretrained(str(checkpoint.folder), dtype=torch.float32, use_safetensors=True).eval()
     if int8:
         quantise_linears(model)
 
-    def forward(ids: Tensor) -> Tensor:
-        hidden: Tensor = model(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
-        return hidden
+    # MPNet, DeBERTa and others without torch's fused attention multiply head by head, and those products round by
+    # where in memory they stand: each text goes alone, or its vector would depend on its company.
+    one_by_one = model.config._attn_implementation != "sdpa"
 
-    # RoBERTa counts positions from padding_idx + 1, so two of its 514 can never be used.
-    reserved = 2 if "roberta" in str(model.config.model_type) else 0
-    longest = int(getattr(model.config, "max_position_embeddings", 512)) - reserved
+    def forward(ids: Tensor) -> Tensor:
+        if one_by_one and len(ids) > 1:
+            return torch.cat([forward(text[None]) for text in ids])
+        batch = filled_up(ids)
+        hidden: Tensor = model(input_ids=batch, attention_mask=torch.ones_like(batch)).last_hidden_state
+        return hidden[: len(ids)]
+
+    longest = int(getattr(model.config, "max_position_embeddings", 512)) - _reserved_positions(model)
     return _Loaded(forward, longest, int(model.config.hidden_size))
+
+
+def _reserved_positions(model: Any) -> int:
+    """RoBERTa, MPNet and their kin count positions from padding_idx + 1: two of their 514 can never be used."""
+    positions = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
+    padding = getattr(positions, "padding_idx", None)
+    return 0 if padding is None else int(padding) + 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from coterie.features.transformer import TransformerEncoder
 
 LONGEST_WORD_BYTES = 1000
+WIDEST = 100_000
+"""Numbers a word: a header that says more is damaged."""
 
 
 def distil(encoder: TransformerEncoder, vocabulary: Sequence[str], progress: Progress = silent) -> Matrix:
@@ -35,11 +38,15 @@ def read_word_vectors(path: str | Path, vocabulary: Sequence[str]) -> tuple[list
     try:
         with _open(path) as file:
             words, vectors = _read(file, path.name, wanted)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: word vectors could not be read ({error}): give a readable file") from error
     if not words:
         raise InputError(f"{path}: none of the {len(wanted):,} words of the texts is in it: is it the language?")
-    return words, np.array(vectors, dtype=np.float32)
+    found = np.array(vectors, dtype=np.float32)
+    finite = np.isfinite(found).all(axis=1)
+    if not finite.all():
+        raise InputError(f"{path}: the vector of {words[int(finite.argmin())]!r} is not finite: fetch the file again")
+    return words, found
 
 
 def _open(path: Path) -> IO[bytes]:
@@ -50,14 +57,16 @@ def _read(file: IO[bytes], name: str, wanted: set[str]) -> tuple[list[str], list
     header = file.readline().split()
     if len(header) == 2 and all(part.isdigit() for part in header):
         count, width = int(header[0]), int(header[1])
+        if not 1 <= width <= WIDEST:
+            raise InputError(f"{name}: its first line says {width:,} numbers a word: give a word2vec or GloVe file")
         start = file.tell()
         first = file.readline()
         file.seek(start)
         is_text = _is_text_row(first, width)
-        rows = _text_rows(file, name, width, 2) if is_text else _binary_rows(file, name, count, width)
+        rows = _text_rows(file, name, count, width, 2) if is_text else _binary_rows(file, name, count, width)
     else:
         file.seek(0)
-        rows = _text_rows(file, name, max(1, len(header) - 1), 1)
+        rows = _text_rows(file, name, None, max(1, len(header) - 1), 1)
     words: list[str] = []
     vectors: list[NDArray[np.float32]] = []
     taken: set[str] = set()
@@ -84,7 +93,8 @@ class _TextValues:
 
     def __call__(self) -> NDArray[np.float32]:
         try:
-            return np.array(self.parts, dtype=np.float32)
+            with np.errstate(over="ignore"):
+                return np.array(self.parts, dtype=np.float32)
         except ValueError as error:
             raise InputError(f"{self.name}: line {self.line:,} holds something other than numbers") from error
 
@@ -97,7 +107,10 @@ class _BinaryValues:
         return np.frombuffer(self.data, dtype="<f4").astype(np.float32)
 
 
-def _text_rows(file: IO[bytes], name: str, width: int, first_line: int) -> Iterator[tuple[str, _TextValues]]:
+def _text_rows(
+    file: IO[bytes], name: str, count: int | None, width: int, first_line: int
+) -> Iterator[tuple[str, _TextValues]]:
+    number = first_line - 1
     for number, line in enumerate(file, start=first_line):
         parts = line.rstrip().rsplit(b" ", width)
         if len(parts) != width + 1:
@@ -105,6 +118,8 @@ def _text_rows(file: IO[bytes], name: str, width: int, first_line: int) -> Itera
                 f"{name}: line {number:,} has {len(parts) - 1} numbers, not {width}: give a word2vec or GloVe file"
             )
         yield parts[0].decode("utf-8", errors="replace"), _TextValues(parts[1:], name, number)
+    if count is not None and number - first_line + 1 < count:
+        raise InputError(f"{name}: ends after word {number - first_line + 1:,} of {count:,}: fetch the file again")
 
 
 def _binary_rows(file: IO[bytes], name: str, count: int, width: int) -> Iterator[tuple[str, _BinaryValues]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,9 @@ _WORD = re.compile(r"[^\W_]+(?:[.'’_+#-]+[^\W_]+)*[+#]*")
 
 def words_of(text: str) -> list[str]:
     """Lower-case words of at least two characters; the English possessive is dropped."""
-    found = (word.removesuffix("'s").removesuffix("’s") for word in _WORD.findall(text.lower()))
+    # Composed: a letter and an accent of its own (files from macOS) are the same word as one accented letter.
+    composed = unicodedata.normalize("NFC", text).lower()
+    found = (word.removesuffix("'s").removesuffix("’s") for word in _WORD.findall(composed))
     return [word for word in found if len(word) > 1]
 
 
@@ -65,4 +68,7 @@ def count_words(
         counts = counter.transform(texts) if vocabulary is not None else counter.fit_transform(texts)
     except ValueError:
         return csr_matrix((len(texts), 0), dtype=np.float32), []
-    return csr_matrix(counts), [str(word) for word in counter.get_feature_names_out()]
+    counts = csr_matrix(counts)
+    # Fitting leaves the words of a text in another order than transforming, and sums would round differently.
+    counts.sort_indices()
+    return counts, [str(word) for word in counter.get_feature_names_out()]

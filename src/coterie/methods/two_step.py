@@ -11,25 +11,16 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import ConfigError
-from coterie.methods.assign import NearestCentre
+from coterie.methods.assign import NearestCentre, learnt_groups
 from coterie.methods.base import Features, Fit
 from coterie.types import Labels, Matrix, Progress, silent
 
 MANY_ROWS = 200_000
 """From here on `kmeans` works on mini-batches."""
 
-CLUSTERERS = {
-    "kmeans": "k-means (mini-batch k-means from 200,000 texts on)",
-    "minibatch": "mini-batch k-means",
-    "spherical": "spherical k-means",
-    "ahc": "average linkage on cosine (micro-clusters from 12,000 texts on)",
-    "ward": "Ward linkage (micro-clusters from 12,000 texts on)",
-    "hdbscan": "HDBSCAN, its noise given to the nearest group",
-}
-
 
 class TwoStep:
-    """Features, perhaps UMAP, then a clusterer; new texts go to the nearest group mean in the features' space."""
+    """Features, perhaps UMAP, then a clusterer; labels come from centres or a classifier in the features' space."""
 
     def __init__(
         self,
@@ -48,7 +39,9 @@ class TwoStep:
         progress("clustering", 0, 1)
         space = umap_space(vectors, self.random_state) if self.umap else vectors
         labels = self._cluster(space, n_clusters)
-        assigner = NearestCentre.of_groups(vectors, labels, n_clusters)
+        by_centres = not self.umap and self.clusterer in ("kmeans", "minibatch", "spherical")
+        make = NearestCentre.of_groups if by_centres else learnt_groups
+        assigner = make(vectors, labels, n_clusters)
         progress("clustering", 1, 1)
         return Fit(self.features, assigner, vectors, assigner.probabilities(vectors))
 

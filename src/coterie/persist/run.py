@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coterie.data.atomic import write_json_atomic, write_text_atomic
+from coterie.data.messages import listed
 from coterie.data.writers import table_writer
 from coterie.errors import ConfigError, InputError, ModelFormatError
 from coterie.persist.environment import machine, peak_memory_mb, versions
@@ -27,24 +29,49 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = 1
 OUR_COLUMNS = ("cluster", "confidence")
+RUN_FILES = {
+    "assignments.csv",
+    "assignments.parquet",
+    "clusters.json",
+    "config.json",
+    "history.jsonl",
+    "metrics.json",
+    "model",
+}
+"""All that a run consists of: a folder with anything else in it is never replaced."""
 
 
 def check_free(folder: Path, force: bool) -> None:
     """Before any work: may a run be written here?"""
     if not folder.exists():
+        _check_parent(folder)
         return
     if not folder.is_dir():
         raise ConfigError(f"{folder}: this is a file. Name a folder with --out.")
-    if not any(folder.iterdir()):
+    if Path.cwd().is_relative_to(folder.resolve()):
+        raise ConfigError(f"{folder}: you are in this folder, so it cannot be replaced. Name a new one with --out.")
+    names = {path.name for path in folder.iterdir()}
+    if not names:
         return
-    if not (folder / "config.json").is_file():
+    others = sorted(names - RUN_FILES)
+    if others or "config.json" not in names:
         raise ConfigError(
-            f"{folder}: this folder holds other files, which are never replaced. Name another with --out."
+            f"{folder}: this folder holds other files ({listed(others or sorted(names))}), which are never replaced. "
+            "Name another with --out."
         )
     if not force:
         raise ConfigError(
             f"{folder}: a finished run is here. Name another folder with --out, or replace it with --force."
         )
+
+
+def _check_parent(folder: Path) -> None:
+    """A folder that cannot be made is found out before the work, not after it."""
+    above = next(path for path in folder.absolute().parents if path.exists())
+    if not above.is_dir():
+        raise ConfigError(f"{folder}: {above} is a file, so no folder can be made in it. Name another with --out.")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise ConfigError(f"{folder}: no permission to write in {above}. Name another folder with --out.")
 
 
 def check_names_free(columns: Sequence[str], name: str) -> None:

@@ -276,7 +276,7 @@ def test_standard_output_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None
             raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(Closed()))
-    with pytest.raises(CoterieError, match="the program that reads it has stopped"):
+    with pytest.raises(BrokenPipeError):
         write(Path("-"), TYPED)
 
 

@@ -1,0 +1,77 @@
+"""What the benchmarks share: texts, timing side by side, and results with versions and machine."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from coterie.persist.environment import machine, peak_memory_mb, versions
+
+RESULTS = Path(__file__).parent / "results"
+EIGHT = [
+    "agnews",
+    "searchsnippets",
+    "stackoverflow",
+    "biomedical",
+    "googlenews_ts",
+    "googlenews_t",
+    "googlenews_s",
+    "tweet",
+]
+
+
+def bench_set(name: str) -> tuple[list[str], list[str]]:
+    """Labels and texts of a benchmark file, in an order that does not follow the labels."""
+    import numpy as np
+
+    folder = os.environ.get("COTERIE_DATA")
+    if not folder:
+        sys.exit("Set COTERIE_DATA to the folder with the benchmark texts (NAME.tsv.gz: label, tab, text).")
+    with gzip.open(Path(folder) / f"{name}.tsv.gz", "rt", encoding="utf-8", newline="\n") as file:
+        next(file)
+        rows = [line.rstrip("\n").split("\t", 1) for line in file]
+    order = np.random.default_rng(12345).permutation(len(rows))
+    return [rows[index][0] for index in order], [rows[index][1] for index in order]
+
+
+def side_by_side(contenders: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
+    """Seconds of each contender, taken in turns so that a busy machine is busy for all of them."""
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, run in contenders.items():
+            started = time.perf_counter()
+            run()
+            seconds[name].append(round(time.perf_counter() - started, 3))
+    return seconds
+
+
+def record(name: str, result: dict[str, Any]) -> None:
+    """Writes `results/NAME.json` and prints it."""
+    document = {
+        "benchmark": name,
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": machine() | {"processor": processor(), "threads": os.environ.get("OMP_NUM_THREADS", "default")},
+        "versions": versions(),
+        "peak_memory_mb": round(peak_memory_mb()),
+        **result,
+    }
+    RESULTS.mkdir(exist_ok=True)
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    print(text)
+
+
+def processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()

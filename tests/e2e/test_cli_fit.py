@@ -1,0 +1,280 @@
+"""`coterie fit`: what is in a run folder, and what is printed."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+Cli = Callable[..., Any]
+
+SCORES = {"acc", "nmi", "nmi_arithmetic", "ari", "purity", "ami"}
+
+
+# The demo, with the encoder
+
+
+def test_every_promised_file_is_there(demo_fit: Any) -> None:
+    assert sorted(os.listdir(demo_fit.folder)) == [
+        "assignments.csv",
+        "assignments.parquet",
+        "clusters.json",
+        "config.json",
+        "history.jsonl",
+        "metrics.json",
+        "model",
+    ]
+    assert sorted(os.listdir(demo_fit.folder / "model")) == ["model.json", "model.safetensors"]
+    assert os.listdir(demo_fit.folder.parent) == ["run"]
+
+
+def test_assignments_hold_every_column_and_row_in_order(demo_fit: Any, demo_rows: list[dict[str, str]]) -> None:
+    table = demo_fit.table()
+    assert table.columns == [*demo_rows[0], "cluster", "confidence"]
+    assert table.drop("cluster", "confidence").to_dicts() == demo_rows
+    assert table["confidence"].is_between(0, 1).all()
+
+
+def test_csv_and_parquet_hold_the_same_answers(demo_fit: Any) -> None:
+    header, *rows = demo_fit.csv_rows()
+    table = demo_fit.table()
+    assert header == table.columns
+    assert [int(row[-2]) for row in rows] == table["cluster"].to_list()
+    assert [float(row[-1]) for row in rows] == pytest.approx(table["confidence"].to_list(), abs=1e-6)
+
+
+def test_exactly_k_groups_and_their_sizes(demo_fit: Any) -> None:
+    groups = demo_fit.json("clusters.json")
+    counts = Counter(demo_fit.table()["cluster"].to_list())
+    assert [group["id"] for group in groups] == list(range(12))
+    assert {group["id"]: group["size"] for group in groups} == counts
+    assert sum(group["size"] for group in groups) == demo_fit.table().height
+    assert [group["size"] for group in groups] == sorted(counts.values(), reverse=True)
+
+
+def test_groups_have_words_and_examples_of_their_own(demo_fit: Any) -> None:
+    table = demo_fit.table()
+    for group in demo_fit.json("clusters.json"):
+        members = table.filter(pl.col("cluster") == group["id"])["message"].to_list()
+        assert 1 <= len(group["examples"]) <= 5
+        assert set(group["examples"]) <= set(members)
+        assert group["words"]
+        assert all(word["score"] > 0 for word in group["words"])
+        assert all(any(word["word"] in text.lower() for text in members) for word in group["words"])
+
+
+def test_config_says_how_it_was_made(demo_fit: Any, demo_rows: list[dict[str, str]]) -> None:
+    config = demo_fit.json("config.json")
+    options = {"n_clusters": 12, "method": "auto", "effort": "fast", "encoder": "minilm", "random_state": 0}
+    assert options.items() <= config["options"].items()
+    assert config["input"]["rows"] == len(demo_rows)
+    assert config["input"]["columns"] == list(demo_rows[0])
+    assert config["input"]["text_column"] == "message"
+    assert config["input"]["truth_column"] == "theme"
+    assert {"coterie", "torch", "scikit-learn", "python"} <= config["versions"].keys()
+
+
+def test_history_tells_stages_and_evidence(demo_fit: Any) -> None:
+    lines = [json.loads(line) for line in (demo_fit.folder / "history.jsonl").read_text("utf-8").splitlines()]
+    stages = {line["stage"]: line["seconds"] for line in lines if "stage" in line}
+    assert {"encoding", "describing the groups"} <= stages.keys()
+    assert all(seconds >= 0 for seconds in stages.values())
+
+
+def test_truth_adds_scores(demo_fit: Any, demo_rows: list[dict[str, str]]) -> None:
+    metrics = demo_fit.json("metrics.json")
+    assert metrics.keys() >= SCORES | {"silhouette", "dunn", "seconds", "peak_memory_mb"}
+    assert (metrics["rows"], metrics["n_clusters"]) == (len(demo_rows), 12)
+    assert 0.5 < metrics["acc"] <= metrics["purity"] <= 1  # far above chance: the encoder has done its work
+
+
+def test_summary_for_people(demo_fit: Any) -> None:
+    for group in demo_fit.json("clusters.json"):
+        assert f"{group['size']:,} texts  {group['words'][0]['word']}" in demo_fit.out
+    metrics = demo_fit.json("metrics.json")
+    assert f"Against the truth: acc {100 * metrics['acc']:.1f}" in demo_fit.out
+    assert f"{demo_fit.table().height:,} texts in 12 groups" in demo_fit.out
+    assert f"{demo_fit.folder}/assignments.csv" in demo_fit.out
+
+
+def test_progress_goes_to_stderr_as_plain_lines(demo_fit: Any) -> None:
+    lines = demo_fit.err.splitlines()
+    assert any(line.startswith("encoding: done in ") for line in lines)
+    assert all(line.endswith((" s", " s left")) for line in lines)
+    assert "\x1b" not in demo_fit.err
+    assert "\r" not in demo_fit.err
+    assert not any(line in demo_fit.out for line in lines)
+
+
+def test_encoder_gives_the_same_groups_in_another_process(
+    run_cli: Cli, demo_fit: Any, demo_file: Path, tmp_path: Path
+) -> None:
+    done = run_cli(
+        "fit", demo_file, "--text", "message", "--k", 12, "--out", tmp_path / "run", "--quiet",
+        env={"PYTHONHASHSEED": "2"},
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert (tmp_path / "run" / "assignments.csv").read_bytes() == (demo_fit.folder / "assignments.csv").read_bytes()
+
+
+# Sixty small texts, without the encoder
+
+
+def test_json_is_all_there_is_on_stdout(small_fit: Any) -> None:
+    printed = json.loads(small_fit.out)
+    assert printed["run"] == str(small_fit.folder)
+    assert printed["metrics"] == small_fit.json("metrics.json")
+    assert printed["clusters"] == small_fit.json("clusters.json")
+
+
+def test_groups_are_the_obvious_ones(small_fit: Any) -> None:
+    metrics = small_fit.json("metrics.json")
+    assert {name: metrics[name] for name in SCORES} == pytest.approx(dict.fromkeys(SCORES, 1.0))
+
+
+def test_other_hashes_same_bytes(run_cli: Cli, small_fit: Any, tmp_path: Path) -> None:
+    done = run_cli(
+        "fit", small_fit.file, "--k", 4, "--method", "tfidf+kmeans", "--text", "text", "--out", tmp_path / "run",
+        "--quiet", env={"PYTHONHASHSEED": "2"},
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    for name in ("assignments.csv", "assignments.parquet", "clusters.json"):
+        assert (tmp_path / "run" / name).read_bytes() == (small_fit.folder / name).read_bytes()
+
+
+def test_force_replaces_the_whole_run(run_cli: Cli, small_fit: Any, small_run: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(small_run)
+    done = run_cli(
+        "fit", small_fit.file, "--text", "text", "--k", 3, "--method", "tfidf+kmeans", "--out", link, "--force",
+        "--json", "--quiet",
+    )  # fmt: skip
+    assert (done.code, done.err) == (0, "")
+    clusters = json.loads((small_run / "clusters.json").read_text("utf-8"))
+    assert json.loads(done.out)["clusters"] == clusters
+    assert len(clusters) == 3
+    assert sorted(os.listdir(tmp_path)) == ["link", "run"]
+    assert link.is_symlink()
+
+
+def written(name: str, texts: list[str]) -> bytes:
+    """A table of these texts, in the format that the name tells."""
+    plain = name.removesuffix(".gz")
+    table, file = pl.DataFrame({"id": range(len(texts)), "text": texts}), io.BytesIO()
+    if plain.endswith(".txt"):
+        file.write("\n".join(texts).encode())
+    elif plain.endswith(".jsonl"):
+        table.write_ndjson(file)
+    elif plain.endswith(".parquet"):
+        table.write_parquet(file)
+    else:
+        table.write_csv(file, separator="\t" if plain.endswith(".tsv") else ",")
+    return gzip.compress(file.getvalue()) if name.endswith(".gz") else file.getvalue()
+
+
+@pytest.mark.parametrize("name", ["in.tsv", "in.parquet", "-.txt.gz"])
+def test_every_format_gives_the_same_groups(
+    name: str, run_cli: Cli, small_fit: Any, texts: list[str], tmp_path: Path
+) -> None:
+    """Names that start with `-` come on standard input. The other formats are read in the tests of `predict`."""
+    content, file, stdin = written(name, texts), tmp_path / name, None
+    if name.startswith("-"):
+        file, stdin = Path("-"), content
+    else:
+        file.write_bytes(content)
+    done = run_cli(
+        "fit", file, "--k", 4, "--method", "tfidf+kmeans", "--out", tmp_path / "run", "--quiet", stdin=stdin
+    )  # fmt: skip
+    assert (done.code, done.out, done.err) == (0, "", "")
+    table = pl.read_parquet(tmp_path / "run" / "assignments.parquet")
+    assert table["text"].to_list() == texts
+    assert_frame_equal(table.select("cluster", "confidence"), small_fit.table().select("cluster", "confidence"))
+
+
+# Texts that are hard to write down
+
+AWKWARD = [
+    "=SUM(A1:A9) is my formula",
+    "+ please add this feature",
+    "- cannot log in since Monday",
+    "@support please help me",
+    "first line\nsecond line, after a break",
+    'she said "hello, world" twice',
+    "-5",
+    "plain words of no note",
+    "  spaces around the words  ",
+    "snow ☃ and 雪 and émoji 🎉",
+]
+NOTES = ["=1+1", "+49 170 1234", "-", "@all", "", "a,b", "-12.5", "+3e4", None, "-1"]
+
+
+@pytest.fixture(scope="module")
+def awkward_fit(run_cli: Cli, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("awkward")
+    table = pl.DataFrame({"balance": range(-5, 5), "=note": NOTES, "text": AWKWARD})
+    table.write_parquet(folder / "in.parquet")
+    done = run_cli(
+        "fit", folder / "in.parquet", "--text", "text", "--k", 3, "--method", "tfidf+kmeans",
+        "--out", folder / "run", "--quiet",
+    )  # fmt: skip
+    assert (done.code, done.out, done.err) == (0, "", "")
+    return folder / "run"
+
+
+def test_parquet_keeps_every_cell_as_it_was(awkward_fit: Path) -> None:
+    before = pl.read_parquet(awkward_fit.parent / "in.parquet")
+    after = pl.read_parquet(awkward_fit / "assignments.parquet")
+    assert_frame_equal(after.drop("cluster", "confidence"), before)
+
+
+def test_csv_disarms_formulas_and_nothing_else(awkward_fit: Path) -> None:
+    import csv
+
+    with (awkward_fit / "assignments.csv").open(newline="", encoding="utf-8") as file:
+        header, *rows = list(csv.reader(file))
+    assert header == ["balance", "'=note", "text", "cluster", "confidence"]
+    assert [row[0] for row in rows] == [str(number) for number in range(-5, 5)]
+    assert [row[1] for row in rows] == ["'=1+1", "'+49 170 1234", "'-", "'@all", "", "a,b", "-12.5", "+3e4", "", "-1"]
+    assert [row[2] for row in rows] == ["'" + text for text in AWKWARD[:4]] + AWKWARD[4:]
+
+
+def test_no_truth_no_scores_against_one(awkward_fit: Path) -> None:
+    metrics = json.loads((awkward_fit / "metrics.json").read_text("utf-8"))
+    assert not SCORES & metrics.keys()
+    assert metrics.keys() >= {"silhouette", "dunn"}
+
+
+def test_examples_are_not_disarmed(awkward_fit: Path) -> None:
+    groups = json.loads((awkward_fit / "clusters.json").read_text("utf-8"))
+    shown = {example for group in groups for example in group["examples"]}
+    assert shown <= set(AWKWARD)
+    assert sum(group["size"] for group in groups) == len(AWKWARD)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_interrupt_ends_with_a_word_and_leaves_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "coterie", "fit", "-", "--k", "2", "--out", "run", "--method", "tfidf+kmeans"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        # More than a pipe holds: when this returns, the program is reading.
+        process.stdin.write(b"text\n" + b"some words in a row\n" * 20_000)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == b""
+    assert err.startswith(b"coterie: stopped.")
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,80 @@
+"""Linkage against scipy's, weights against repeated rows, and micro-clusters beyond the limit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.cluster.hierarchy import fcluster, linkage
+from sklearn.datasets import make_blobs
+
+from coterie.clusterers import Agglomerative
+from coterie.clusterers.agglomerative import cut, group_means, merge_tree
+from coterie.errors import ConfigError
+from coterie.metrics.external import accuracy
+
+
+@pytest.mark.parametrize(("name", "metric"), [("average", "cosine"), ("ward", "euclidean")])
+@pytest.mark.parametrize("seed", range(4))
+def test_same_groups_as_scipy(name: str, metric: str, seed: int) -> None:
+    rows = np.random.default_rng(seed).normal(size=(120, 5))
+    tree = linkage(rows, name, metric=metric)
+    for k in (1, 2, 7, 40, 120):
+        ours = Agglomerative(k, linkage=name).fit(rows).labels_
+        assert accuracy(fcluster(tree, k, "maxclust"), ours) == 1.0
+
+
+def test_average_heights_are_scipys_and_ward_heights_half_their_squares() -> None:
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    average = [height for height, _, _ in merge_tree(unit, np.ones(40), "average")]
+    np.testing.assert_allclose(average, linkage(rows, "average", metric="cosine")[:, 2], atol=1e-5)
+    ward = [height for height, _, _ in merge_tree(rows, np.ones(40), "ward")]
+    np.testing.assert_allclose(ward, linkage(rows, "ward")[:, 2] ** 2 / 2, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["average", "ward"])
+def test_weights_count_as_repeated_rows(name: str) -> None:
+    random = np.random.default_rng(7)
+    rows = random.normal(size=(30, 4))
+    weights = random.integers(1, 6, size=30)
+    weighted = Agglomerative(5, linkage=name).fit(rows, sample_weight=weights).labels_
+    repeated = Agglomerative(5, linkage=name).fit(np.repeat(rows, weights, axis=0)).labels_
+    assert accuracy(np.repeat(weighted, weights), repeated) == 1.0
+
+
+@pytest.mark.parametrize("name", ["average", "ward"])
+def test_beyond_the_limit_cells_are_merged(name: str) -> None:
+    rows, truth = make_blobs(900, centers=6, n_features=8, cluster_std=0.5, random_state=0)
+    fitted = Agglomerative(6, linkage=name, max_rows=200, random_state=0).fit(rows)
+    assert len(fitted.merges_) < 50
+    assert accuracy(truth, fitted.labels_) == 1.0
+
+
+def test_more_groups_than_cells_still_gives_that_many() -> None:
+    rows = np.random.default_rng(0).normal(size=(300, 4))
+    assert len(np.unique(Agglomerative(120, max_rows=100, random_state=0).fit(rows).labels_)) == 120
+
+
+def test_new_rows_go_to_the_nearest_mean() -> None:
+    rows = np.array([[0.0, 1], [0.1, 1], [1, 0], [1, 0.1]])
+    fitted = Agglomerative(2).fit(rows)
+    assert fitted.predict([[0.05, 3.0], [5.0, 0.0]]).tolist() == [fitted.labels_[0], fitted.labels_[2]]
+
+
+def test_cut_and_means_by_hand() -> None:
+    merges = [(0.1, 0, 1), (0.2, 2, 3), (0.9, 1, 3)]
+    assert cut(merges, 2).tolist() == [0, 0, 1, 1]
+    assert cut(merges, 4).tolist() == [0, 1, 2, 3]
+    means, masses = group_means(np.array([[0.0], [4.0], [7.0]]), np.array([1.0, 3.0, 2.0]), np.array([0, 0, 1]))
+    assert means.ravel().tolist() == [3.0, 7.0]
+    assert masses.tolist() == [4.0, 2.0]
+
+
+def test_bad_settings_are_named() -> None:
+    rows = np.eye(4)
+    with pytest.raises(ConfigError, match="linkage='complete'"):
+        Agglomerative(2, linkage="complete").fit(rows)
+    with pytest.raises(ConfigError, match="n_clusters=5"):
+        Agglomerative(5).fit(rows)
+    with pytest.raises(ConfigError, match="above 0"):
+        Agglomerative(2).fit(rows, sample_weight=[1, 1, 0, 1])

@@ -1,0 +1,87 @@
+"""k-means against scikit-learn's, and the promises scikit-learn does not make."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans as SklearnKMeans
+from sklearn.datasets import make_blobs
+
+from coterie.clusterers import KMeans, SphericalKMeans
+from coterie.clusterers.kmeans import nearest_centres, unit_rows
+from coterie.errors import ConfigError
+from coterie.metrics.external import accuracy
+
+
+def cloud(rows: int = 600, width: int = 20, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(rows, width)).astype(np.float32)
+
+
+def test_recovers_well_separated_blobs() -> None:
+    rows, truth = make_blobs(400, centers=8, n_features=5, cluster_std=0.3, random_state=1)
+    assert accuracy(truth, KMeans(8, random_state=0).fit(rows).labels_) == 1.0
+
+
+def test_inertia_is_as_low_as_sklearns() -> None:
+    rows = cloud()
+    ours = KMeans(12, n_init=10, random_state=0).fit(rows)
+    theirs = SklearnKMeans(12, n_init=10, random_state=0).fit(rows)
+    assert ours.inertia_ <= theirs.inertia_ * 1.005
+
+
+def test_centres_are_the_means_of_their_rows_and_inertia_is_theirs() -> None:
+    rows = cloud(200, 4).astype(np.float64)
+    fitted = KMeans(5, random_state=3, tol=0).fit(rows)
+    for group in range(5):
+        np.testing.assert_allclose(
+            fitted.cluster_centers_[group], rows[fitted.labels_ == group].mean(axis=0), atol=1e-9
+        )
+    expected = ((rows - fitted.cluster_centers_[fitted.labels_]) ** 2).sum()
+    assert fitted.inertia_ == pytest.approx(expected)
+
+
+def test_weights_count_as_repeated_rows_once_the_seeds_agree() -> None:
+    rows = np.array([[0.0], [1.0], [10.0], [11.0]])
+    fitted = KMeans(2, random_state=0).fit(rows, sample_weight=[3, 1, 1, 1])
+    assert sorted(fitted.cluster_centers_.ravel()) == pytest.approx([0.25, 10.5])
+
+
+def test_every_group_has_a_row_even_when_most_rows_are_equal() -> None:
+    rows = np.vstack([np.zeros((50, 3)), np.eye(3)])
+    labels = KMeans(4, random_state=0).fit(rows).labels_
+    assert len(np.unique(labels)) == 4
+
+
+def test_same_seed_same_result_and_predict_gives_the_labels() -> None:
+    rows = cloud()
+    first, second = KMeans(9, random_state=5).fit(rows), KMeans(9, random_state=5).fit(rows)
+    np.testing.assert_array_equal(first.cluster_centers_, second.cluster_centers_)
+    np.testing.assert_array_equal(first.predict(rows), first.labels_)
+
+
+def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, centres = cloud(100), cloud(7, seed=1)
+    whole = nearest_centres(rows, centres)
+    monkeypatch.setattr("coterie.clusterers.kmeans.CHUNK_CELLS", 60)
+    in_chunks = nearest_centres(rows, centres)
+    np.testing.assert_array_equal(whole[0], in_chunks[0])
+    brute = ((rows[:, None, :] - centres[None]) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(whole[0], brute.argmin(axis=1))
+    np.testing.assert_allclose(whole[1], brute.min(axis=1), rtol=1e-4)
+
+
+def test_spherical_looks_at_directions_only() -> None:
+    directions = unit_rows(cloud(3, 6, seed=2))
+    lengths = np.random.default_rng(0).uniform(0.1, 50, size=(90, 1))
+    noise = 0.01 * cloud(90, 6, seed=3)
+    truth = np.repeat([0, 1, 2], 30)
+    rows = lengths * (directions[truth] + noise)
+    fitted = SphericalKMeans(3, random_state=0).fit(rows)
+    assert accuracy(truth, fitted.labels_) == 1.0
+    np.testing.assert_allclose(np.linalg.norm(fitted.cluster_centers_, axis=1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("k", [0, 11])
+def test_impossible_numbers_of_groups_are_refused(k: int) -> None:
+    with pytest.raises(ConfigError, match=f"n_clusters={k}"):
+        KMeans(k).fit(cloud(10))

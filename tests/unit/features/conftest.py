@@ -1,0 +1,93 @@
+"""Tiny random encoders of several architectures, built from a config, with a tokenizer trained on a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+MakeModel = Callable[..., Path]
+
+SIZES: dict[str, Any] = {
+    "vocab_size": 160,
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 256,
+    "max_position_embeddings": 50,
+}
+
+
+@pytest.fixture(scope="session")
+def corpus() -> list[str]:
+    """Texts of 3 to 20 words; none is twice there."""
+    nouns = ["invoice", "refund", "parcel", "password", "printer", "screen", "battery", "lamp", "coffee", "garden"]
+    verbs = ["arrived", "broke", "vanished", "works", "burns", "leaks", "froze"]
+    return [
+        " ".join([*(nouns[(i * step) % 10] for step in range(1, 2 + i % 17)), verbs[i % 7], str(i)]) for i in range(60)
+    ]
+
+
+@pytest.fixture(scope="session")
+def tokenizer_file(corpus: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Word pieces with [CLS] 0, [PAD] 1 and [SEP] 2, RoBERTa's numbers; padding and truncation to 8 are baked in."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    special = ["[CLS]", "[PAD]", "[SEP]", "[UNK]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=160, special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator(corpus, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 0), ("[SEP]", 2)]
+    )
+    tokenizer.enable_truncation(8)
+    tokenizer.enable_padding(pad_id=1, pad_token="[PAD]", length=8)
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    tokenizer.save(str(path))
+    return path
+
+
+@pytest.fixture(scope="session")
+def make_model(tokenizer_file: Path, tmp_path_factory: pytest.TempPathFactory) -> MakeModel:
+    """make_model("roberta", hidden_size=96) -> its folder. Every weight is random, biases and norms too."""
+
+    def make(model_type: str, seed: int = 0, tokenizer: bool = True, **changes: Any) -> Path:
+        from transformers import AutoConfig, AutoModel
+
+        folder = tmp_path_factory.mktemp(model_type)
+        if model_type == "distilbert":
+            names = {"hidden_size": "dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads"}
+            names["intermediate_size"] = "hidden_dim"
+        else:
+            names = {}
+        sizes = {names.get(name, name): value for name, value in SIZES.items()} | {"pad_token_id": 1}
+        model = AutoModel.from_config(AutoConfig.for_model(model_type, **(sizes | changes))).eval()
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            for name, weights in model.named_parameters():
+                noise = torch.randn(weights.shape, generator=generator)
+                weights.copy_(1 + 0.3 * noise if "norm.weight" in name.lower() else 0.2 * noise)
+        model.save_pretrained(folder)
+        if tokenizer:
+            (folder / "tokenizer.json").write_bytes(tokenizer_file.read_bytes())
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(make_model: MakeModel) -> Path:
+    return make_model("bert")
+
+
+@pytest.fixture
+def threads() -> Iterator[Callable[[int], None]]:
+    """Sets torch's number of threads for one test."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)

@@ -1,0 +1,86 @@
+"""Centres and classifiers that keep every group, and confidences that mean something."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from coterie.errors import InputError
+from coterie.methods.assign import NearestCentre, fitting_temperature, learnt_groups, softmax
+from coterie.methods.base import labels_of
+from coterie.methods.linear import LinearClassifier
+
+
+def blobs(std: float, rows: int = 400, k: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    points, truth = make_blobs(rows, centers=10 * np.eye(k, 6), cluster_std=std, random_state=0)
+    return points.astype(np.float32), truth
+
+
+def test_softmax_by_hand() -> None:
+    np.testing.assert_allclose(softmax(np.array([[0.0, np.log(3)], [1000.0, 0.0]])), [[0.25, 0.75], [1, 0]])
+
+
+def test_nearest_centre_is_nearest() -> None:
+    points, truth = blobs(1.0)
+    assigner = NearestCentre.of_groups(points, truth, 4)
+    distances = ((points[:, None] - assigner.centres[None]) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(labels_of(assigner.probabilities(points)), distances.argmin(axis=1))
+
+
+def test_unused_centres_are_put_to_use() -> None:
+    points, truth = blobs(1.0)
+    labels = np.where(truth == 3, 2, truth)
+    answers = labels_of(NearestCentre.of_groups(points, labels, 7).probabilities(points))
+    assert len(np.unique(answers)) == 7
+
+
+def test_too_few_different_rows_are_an_error() -> None:
+    points = np.repeat(np.eye(2, dtype=np.float32), 10, axis=0)
+    with pytest.raises(InputError, match="sees only 2 different texts"):
+        NearestCentre.of_groups(points, np.zeros(20, dtype=np.int64), 3)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_classifier_gives_the_groups_back(k: int) -> None:
+    points, truth = blobs(1.0, k=k)
+    classifier = LinearClassifier.of_groups(points, truth, k)
+    assert classifier is not None
+    np.testing.assert_array_equal(labels_of(classifier.probabilities(points)), truth)
+
+
+def test_where_the_classifier_loses_a_group_centres_take_over() -> None:
+    points, truth = blobs(1.0)
+    # A group whose only row lies on top of another group's rows cannot be cut off by a plane.
+    points[0], truth[0] = points[truth == 1].mean(axis=0), 4
+    assigner = learnt_groups(points, truth, 5)
+    assert len(np.unique(labels_of(assigner.probabilities(points)))) == 5
+
+
+def test_groups_that_touch_get_lower_confidence_than_groups_apart() -> None:
+    def confidence(std: float) -> float:
+        points, truth = blobs(std)
+        return float(NearestCentre.of_groups(points, truth, 4).probabilities(points).max(axis=1).mean())
+
+    assert confidence(0.5) > 0.99
+    assert confidence(5.0) < 0.95
+
+
+def test_confidence_foretells_the_groups_of_the_neighbours() -> None:
+    points, truth = blobs(4.0, rows=1500)
+    assigner = NearestCentre.of_groups(points, truth, 4)
+    probabilities = assigner.probabilities(points)
+    labels = labels_of(probabilities)
+    cosine = points @ points.T / np.outer(*[np.linalg.norm(points, axis=1)] * 2)
+    np.fill_diagonal(cosine, -2)
+    nearest = np.argsort(-cosine, axis=1)[:, :15]
+    agreement = (labels[nearest] == labels[:, None]).mean()
+    assert probabilities.max(axis=1).mean() == pytest.approx(agreement, abs=0.03)
+
+
+def test_temperature_scales_with_the_scores() -> None:
+    points, truth = blobs(4.0)
+    centres = NearestCentre.of_groups(points, truth, 4)
+    once = fitting_temperature(points, lambda rows: rows @ centres.centres.T)
+    tenfold = fitting_temperature(points, lambda rows: 10 * (rows @ centres.centres.T))
+    assert tenfold == pytest.approx(10 * once, rel=1e-2)

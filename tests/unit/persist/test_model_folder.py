@@ -1,0 +1,79 @@
+"""Saved models: complete or absent, checked when read, never executed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from coterie import ConfigError, ModelFormatError, TextClusterer
+from coterie.features.checkpoints import Checkpoint, find_checkpoint
+
+
+@pytest.fixture
+def saved(tmp_path: Path, demo_texts: list[str]) -> Path:
+    TextClusterer(3, method="tfidf+kmeans").fit(demo_texts[:40]).save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_an_existing_folder_is_never_replaced(saved: Path, demo_texts: list[str]) -> None:
+    with pytest.raises(ConfigError, match="there is something of this name already"):
+        TextClusterer(3, method="tfidf+kmeans").fit(demo_texts[:40]).save(saved)
+
+
+def test_a_failed_save_leaves_nothing(tmp_path: Path, demo_texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted = TextClusterer(3, method="tfidf+kmeans").fit(demo_texts[:40])
+
+    def full_disk(path: Path, value: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("coterie.persist.model.write_json_atomic", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        fitted.save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_model(tmp_path: Path) -> None:
+    with pytest.raises(ModelFormatError, match=r"model\.json is missing"):
+        TextClusterer.load(tmp_path)
+
+
+def test_another_format_version(saved: Path) -> None:
+    document = json.loads((saved / "model.json").read_text())
+    (saved / "model.json").write_text(json.dumps(document | {"format": 99}))
+    with pytest.raises(ModelFormatError, match="format version 99"):
+        TextClusterer.load(saved)
+
+
+@pytest.mark.parametrize("text", ["", "[1, 2", "[]", '{"format": 1}', '{"format": 1, "parameters": {"nonsense": 1}}'])
+def test_damaged_json(saved: Path, text: str) -> None:
+    (saved / "model.json").write_text(text)
+    with pytest.raises(ModelFormatError):
+        TextClusterer.load(saved)
+
+
+def test_damaged_or_missing_arrays(saved: Path) -> None:
+    arrays = saved / "model.safetensors"
+    content = bytearray(arrays.read_bytes())
+    content[-1] ^= 1
+    arrays.write_bytes(content)
+    with pytest.raises(ModelFormatError, match="damaged or from another model"):
+        TextClusterer.load(saved)
+    arrays.unlink()
+    with pytest.raises(ModelFormatError, match="cannot be read"):
+        TextClusterer.load(saved)
+
+
+def test_another_encoder_under_the_same_name_is_refused(
+    tmp_path: Path, demo_texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    TextClusterer(3, method="minilm+kmeans").fit(demo_texts[:40]).save(tmp_path / "model")
+    genuine = find_checkpoint("minilm")
+
+    def other(name: str) -> Checkpoint:
+        return Checkpoint(name, genuine.folder, "0" * 64)
+
+    monkeypatch.setattr("coterie.features.transformer.find_checkpoint", other)
+    with pytest.raises(ModelFormatError, match="another version of the encoder"):
+        TextClusterer.load(tmp_path / "model")

@@ -1,0 +1,93 @@
+"""Folders are there whole or not at all, and what is not a run is never replaced."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from coterie.data.atomic import write_text_atomic
+from coterie.errors import ConfigError
+from coterie.persist import folders
+from coterie.persist.folders import new_folder
+from coterie.persist.run import check_free
+
+
+def write_half(folder: Path) -> None:
+    with new_folder(folder) as draft:
+        (draft / "half").write_text("x")
+        raise RuntimeError
+
+
+def test_error_leaves_nothing_not_even_the_folders_above(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError):
+        write_half(tmp_path / "some" / "where" / "run")
+    assert os.listdir(tmp_path) == []
+
+
+def test_error_leaves_the_old_folder(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "old").write_text("x")
+    with pytest.raises(RuntimeError):
+        write_half(tmp_path / "run")
+    assert os.listdir(tmp_path) == ["run"]
+    assert os.listdir(tmp_path / "run") == ["old"]
+
+
+def test_old_folder_comes_back_when_the_new_one_cannot_be_put_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "old").write_text("x")
+    real = os.replace
+
+    def replace(source: Path, target: Path) -> None:
+        if (source / "new").exists():
+            raise OSError(28, "No space left on device")
+        real(source, target)
+
+    monkeypatch.setattr(folders.os, "replace", replace)
+    with pytest.raises(ConfigError, match="the disk is full"), new_folder(tmp_path / "run") as draft:
+        (draft / "new").write_text("x")
+    assert os.listdir(tmp_path) == ["run"]
+    assert os.listdir(tmp_path / "run") == ["old"]
+
+
+def test_errors_name_what_the_user_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with (
+        pytest.raises(ConfigError, match=r"^run/missing/a\.txt: there is no folder run/missing"),
+        new_folder(Path("run")) as draft,
+    ):
+        write_text_atomic(draft / "missing" / "a.txt", "x")
+
+
+def test_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with new_folder(tmp_path / "link") as draft:
+        (draft / "new").write_text("x")
+    assert sorted(os.listdir(tmp_path)) == ["link", "real"]
+    assert (tmp_path / "link").is_symlink()
+    assert os.listdir(tmp_path / "real") == ["new"]
+
+
+def test_folder_with_a_config_of_others_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(ConfigError, match=r"holds other files \('thesis.txt'\)"):
+        check_free(tmp_path, force=True)
+
+
+def test_empty_and_new_folders_are_free(tmp_path: Path) -> None:
+    check_free(tmp_path, force=False)
+    check_free(tmp_path / "some" / "where", force=False)
+
+
+def test_folder_that_we_are_in_is_not_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path / "run")
+    for folder in (Path(), tmp_path / "run", Path("..")):
+        with pytest.raises(ConfigError, match="you are in this folder"):
+            check_free(folder, force=True)
