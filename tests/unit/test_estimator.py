@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,12 @@ def test_works_in_a_pipeline(demo_texts: list[str]) -> None:
     labels = pipeline.fit_predict(demo_texts[:80])
     assert set(labels.tolist()) == {0, 1, 2}
     assert pipeline.predict(["I WAS CHARGED TWICE"]).shape == (1,)
+
+
+def test_a_copy_for_another_process_answers_the_same(demo_texts: list[str]) -> None:
+    fitted = TextClusterer(3, method="minilm+kmeans").fit(demo_texts[:40])
+    copy = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(copy.predict_proba(demo_texts[40:50]), fitted.predict_proba(demo_texts[40:50]))
 
 
 def test_bad_settings_are_named(demo_texts: list[str]) -> None:

@@ -97,8 +97,8 @@ def print_json(value: Any) -> None:
 
 
 def shortened(text: str, width: int) -> str:
-    """One line of at most `width` characters."""
-    line = " ".join(text.split())
+    """One line of at most `width` characters, with nothing in it that would steer the terminal."""
+    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return line if len(line) <= width else line[: width - 1] + "…"
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from coterie.result import Clustering
 
 EXAMPLES_SHOWN = 2
+GROUPS_SHOWN = 30
 
 
 def fit(
@@ -103,11 +104,13 @@ def _print_summary(clustering: Clustering, metrics: dict[str, Any], out: Path) -
     import shutil
 
     width = max(60, min(120, shutil.get_terminal_size().columns))
-    for group in clustering.groups:
+    for group in clustering.groups[:GROUPS_SHOWN]:
         words = ", ".join(word for word, _ in group.words[:8])
-        print(f"\n{group.id:>3}  {group.size:,} texts  {shortened(words, width - 24)}")
+        print(f"\n{group.id:>3}  {group.size:,} texts  {shortened(words, width - 18)}")
         for example in group.examples[:EXAMPLES_SHOWN]:
             print(f"       {shortened(example, width - 8)}")
+    if len(clustering.groups) > GROUPS_SHOWN:
+        print(f"\n     and {len(clustering.groups) - GROUPS_SHOWN:,} smaller groups, in {out}/clusters.json")
     print()
     _print_evidence(clustering.evidence)
     if "acc" in metrics:

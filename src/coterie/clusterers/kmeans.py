@@ -7,7 +7,7 @@ also makes it faster.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,7 @@ CHUNK_CELLS = 1 << 23
 
 
 class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """Lloyd's k-means from greedy k-means++ seeds, best of `n_init` restarts.
+    """Lloyd's k-means, best of `n_init` restarts from greedy k-means++ seeds, or from random rows (`init="random"`).
 
     Every group keeps at least one row as long as there are k distinct rows: an emptied group restarts at the row
     that is farthest from its centre.
@@ -33,12 +33,14 @@ class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self,
         n_clusters: int = 8,
         *,
+        init: Literal["k-means++", "random"] = "k-means++",
         n_init: int = 5,
         max_iter: int = 100,
         tol: float = 1e-4,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -46,6 +48,8 @@ class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         rows = self._prepare(validate_data(self, X, dtype=[np.float32, np.float64], order="C"))
+        if self.init not in ("k-means++", "random"):
+            raise ConfigError(f"init={self.init!r} is not known: use 'k-means++' or 'random'")
         if not 1 <= self.n_clusters <= len(rows):
             raise ConfigError(f"n_clusters={self.n_clusters} for n_samples={len(rows)}: ask for 1 to {len(rows)}")
         weights = _check_sample_weight(sample_weight, rows, dtype=rows.dtype)
@@ -74,7 +78,7 @@ class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self, rows: NDArray[Any], weights: NDArray[Any], random: np.random.RandomState, tolerance: float
     ) -> tuple[NDArray[Any], NDArray[np.int64], float, int]:
         k = self.n_clusters
-        centres = _greedy_seeds(rows, weights, k, random)
+        centres = _random_seeds(rows, k, random) if self.init == "random" else _greedy_seeds(rows, weights, k, random)
         labels = np.full(len(rows), -1, dtype=np.int64)
         sums = np.zeros((k, rows.shape[1]), dtype=np.float64)
         sizes = np.zeros(k, dtype=np.float64)
@@ -128,6 +132,10 @@ def nearest_centres(rows: NDArray[Any], centres: NDArray[Any]) -> tuple[NDArray[
         best = np.take_along_axis(scores, nearest[:, None], axis=1)[:, 0]
         distances[start : start + step] = np.maximum(np.einsum("ij,ij->i", part, part) - 2 * best, 0)
     return labels, distances
+
+
+def _random_seeds(rows: NDArray[Any], k: int, random: np.random.RandomState) -> NDArray[Any]:
+    return np.array(rows[random.choice(len(rows), k, replace=False)])
 
 
 def _greedy_seeds(rows: NDArray[Any], weights: NDArray[Any], k: int, random: np.random.RandomState) -> NDArray[Any]:

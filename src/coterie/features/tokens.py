@@ -79,7 +79,8 @@ def tokenize(tokenizer: Tokenizer, texts: Sequence[str], max_length: int, progre
     lengths: list[int] = []
     for start in range(0, len(texts), TEXTS_AT_ONCE):
         for encoding in tokenizer.encode_batch_fast(list(texts[start : start + TEXTS_AT_ONCE])):
-            ids = encoding.ids
+            # A tokenizer without special tokens can find nothing in a text; its first token then stands for it.
+            ids = encoding.ids or [0]
             if len(ids) > max_length:
                 ids = ids[: max_length - 1] + ids[-1:]
             pieces.append(np.array(ids, dtype=np.int32))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.data.check import check_texts
 from coterie.errors import ConfigError, ModelFormatError
@@ -16,6 +17,7 @@ from coterie.features.tokens import Tokens, equal_length_batches, load_tokenizer
 from coterie.types import Matrix, Progress, State, silent
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
     from torch import Tensor
 
 TOKEN_BUDGET = 1024
@@ -23,6 +25,9 @@ TOKEN_BUDGET = 1024
 long products; measured in benchmarks/encoding.py."""
 
 SECONDS_BETWEEN_RECORDS = 2.0
+
+CODE_VERSION = 1
+"""To be raised when the forward pass gives other numbers: vectors kept by the old one are then not used."""
 
 
 class TransformerEncoder:
@@ -54,6 +59,10 @@ class TransformerEncoder:
         self.precision, self.cache = precision, cache
         self._loaded: _Loaded | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What was loaded is read again from the checkpoint, in this process or the next.
+        return self.__dict__ | {"_loaded": None}
+
     @property
     def checkpoint(self) -> Checkpoint:
         return find_checkpoint(self.name)
@@ -63,9 +72,8 @@ class TransformerEncoder:
         texts = check_texts(texts)
         place: dict[str, int] = {}
         index = np.array([place.setdefault(text, len(place)) for text in texts], dtype=np.int64)
-        tokens = tokenize(
-            load_tokenizer(self.checkpoint), list(place), min(self.max_length, self._model.longest), progress
-        )
+        longest = min(self.max_length, self._model.longest)
+        tokens = tokenize(self._model.tokenizer, list(place), longest, progress)
         vectors = self._cached(tokens, progress) if self.cache else self._all(tokens, progress)
         return vectors if len(place) == len(texts) else vectors[index]
 
@@ -111,7 +119,7 @@ class TransformerEncoder:
     def _cached(self, tokens: Tokens, progress: Progress) -> Matrix:
         from coterie.features.cache import VectorFile
 
-        settings = f"{self.pooling} {self.precision}"
+        settings = f"{CODE_VERSION} {self.pooling} {self.precision}"
         key = (self.checkpoint.fingerprint, settings, tokens.fingerprint())
         with VectorFile.open(*key, rows=len(tokens), width=self._model.width) as file:
             if file is None:
@@ -143,19 +151,18 @@ class TransformerEncoder:
             done_tokens += length * len(rows)
             if done_rows <= skip:
                 continue
-            out[rows] = self._pooled(tokens, rows)
+            out[rows] = self._pooled(tokens.rows(rows, length))
             progress("encoding", done_tokens, len(tokens.ids))
             if record and (time.monotonic() - last_record > SECONDS_BETWEEN_RECORDS or done_rows == len(tokens)):
                 record(done_rows)
                 last_record = time.monotonic()
 
-    def _pooled(self, tokens: Tokens, rows: np.ndarray[Any, np.dtype[np.int64]]) -> Matrix:
+    def _pooled(self, ids: NDArray[np.int64]) -> Matrix:
         import torch
         import torch.nn.functional as F
 
         with torch.inference_mode():
-            length = int(tokens.lengths[rows[0]])
-            hidden = self._model.forward(torch.from_numpy(tokens.rows(rows, length)))
+            hidden = self._model.forward(torch.from_numpy(ids))
             pooled = hidden.mean(dim=1) if self.pooling == "mean" else hidden[:, 0]
             vectors: Matrix = F.normalize(pooled, dim=1).numpy()
         return vectors
@@ -165,6 +172,7 @@ class TransformerEncoder:
 class _Loaded:
     """Ids of shape (texts, length) to hidden states; at most `longest` tokens, `width` numbers each."""
 
+    tokenizer: Tokenizer
     forward: Callable[[Tensor], Tensor]
     longest: int
     width: int
@@ -173,9 +181,12 @@ class _Loaded:
 def _load(checkpoint: Checkpoint, int8: bool) -> _Loaded:
     from coterie.features.bert import load_bert
 
+    tokenizer = load_tokenizer(checkpoint)
     try:
         bert = load_bert(checkpoint, int8)
-        return _Loaded(bert, bert.longest, bert.width) if bert is not None else _load_other(checkpoint, int8)
+        if bert is None:
+            return _load_other(checkpoint, tokenizer, int8)
+        return _Loaded(tokenizer, bert, bert.longest, bert.width)
     except Exception as error:
         raise ConfigError(
             f"encoder {checkpoint.name!r} could not be loaded ({type(error).__name__}: {error}): "
@@ -183,7 +194,7 @@ def _load(checkpoint: Checkpoint, int8: bool) -> _Loaded:
         ) from error
 
 
-def _load_other(checkpoint: Checkpoint, int8: bool) -> _Loaded:
+def _load_other(checkpoint: Checkpoint, tokenizer: Tokenizer, int8: bool) -> _Loaded:
     import torch
     from transformers import AutoModel
 
@@ -205,7 +216,7 @@ def _load_other(checkpoint: Checkpoint, int8: bool) -> _Loaded:
         return hidden[: len(ids)]
 
     longest = int(getattr(model.config, "max_position_embeddings", 512)) - _reserved_positions(model)
-    return _Loaded(forward, longest, int(model.config.hidden_size))
+    return _Loaded(tokenizer, forward, longest, int(model.config.hidden_size))
 
 
 def _reserved_positions(model: Any) -> int:

@@ -52,7 +52,8 @@ class Duet:
         progress("finding groups", 0, STAGES)
         candidates = self._candidates(vectors[sample], n_clusters, progress)
         centred = vectors[sample] - vectors[sample].mean(axis=0)
-        scores = {name: silhouette(centred, labels) for name, labels in candidates.items()}
+        # With one group, or as many as texts, there is no silhouette, and the candidates are alike.
+        scores = {name: float(np.nan_to_num(silhouette(centred, labels))) for name, labels in candidates.items()}
         best = max(scores, key=lambda name: scores[name])
         assigner = learnt_groups(vectors[sample], candidates[best], n_clusters)
         probabilities = assigner.probabilities(vectors)

@@ -67,6 +67,8 @@ def _regression(vectors: Matrix, labels: Labels, n_clusters: int, penalty: float
     with warnings.catch_warnings():
         # 60 steps give nearly every row its group back; more would only sharpen answers that are then tempered.
         warnings.simplefilter("ignore", ConvergenceWarning)
+        # Many small groups are what was asked for, not a regression in disguise.
+        warnings.filterwarnings("ignore", message="The number of unique classes")
         model.fit(vectors, labels)
     weights, bias = model.coef_, model.intercept_
     if n_clusters == 2:

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from coterie.features.bert import BertForward, Int8Linear, load_bert, quantise_linears
+from coterie.features.bert import BertForward, Int8Linear, Linear, load_bert, quantise_linears
 from coterie.features.checkpoints import Checkpoint
 
 MakeModel = Callable[..., Path]
@@ -157,6 +157,31 @@ def test_int8_of_a_row_ignores_a_huge_neighbour() -> None:
     after = linear(x)
     assert torch.equal(before[6:], after[6:])
     assert torch.equal(before[:5], after[:5])
+
+
+@pytest.mark.parametrize("count", [1, 5, 7])
+@pytest.mark.parametrize("kind", [Linear, Int8Linear])
+@pytest.mark.parametrize("gelu", [False, True])
+def test_products_do_not_depend_on_the_number_of_rows(
+    kind: type[Linear] | type[Int8Linear], gelu: bool, count: int, threads: Callable[[int], None]
+) -> None:
+    """Whichever way the threads cut them."""
+    threads(count)
+    generator = torch.Generator().manual_seed(2)
+    linear = kind(torch.randn(256, 64, generator=generator), torch.randn(256, generator=generator), gelu=gelu)
+    x = torch.randn(1024, 64, generator=generator)
+    together = linear(x)
+    for rows in (32, 35, 77, 333, 700, 999, 1000, 1021):
+        assert torch.equal(linear(x[:rows]), together[:rows])
+
+
+@pytest.mark.parametrize("kind", [Linear, Int8Linear])
+def test_gelu_comes_after_the_product(kind: type[Linear] | type[Int8Linear]) -> None:
+    generator = torch.Generator().manual_seed(3)
+    weight, bias = torch.randn(48, 64, generator=generator), torch.randn(48, generator=generator)
+    x = torch.randn(40, 64, generator=generator)
+    expected = torch.nn.functional.gelu(kind(weight, bias)(x))
+    torch.testing.assert_close(kind(weight, bias, gelu=True)(x), expected, atol=1e-5, rtol=1e-5)
 
 
 def test_every_linear_of_any_module_is_replaced() -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from coterie.features import graph as module
 from coterie.features.graph import _local_weights, main_part, nearest_neighbours, neighbour_graph, smoothed
 from coterie.types import Matrix
 
@@ -15,14 +14,15 @@ def random_rows(rows: int, width: int, seed: int = 0) -> Matrix:
     return np.random.default_rng(seed).normal(size=(rows, width)).astype(np.float32)
 
 
-@pytest.mark.parametrize("rows_at_once", [7, 1024])
-def test_neighbours_are_exact(rows_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ROWS_AT_ONCE", rows_at_once)
-    vectors = random_rows(80, 12)
-    found, similarities = nearest_neighbours(vectors, 9)
+@pytest.mark.parametrize("asked", [None, [79, 0, 33]])
+def test_neighbours_are_exact(asked: list[int] | None) -> None:
+    """Of all rows, or of those asked for among all."""
+    vectors = random_rows(80, 12) * np.linspace(0.1, 9, 80, dtype=np.float32)[:, None]
+    found, similarities = nearest_neighbours(vectors, 9, None if asked is None else np.array(asked))
     unit = vectors.astype(np.float64) / np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     cosine = unit @ unit.T
     np.fill_diagonal(cosine, -np.inf)
+    cosine = cosine if asked is None else cosine[asked]
     expected = np.argsort(-cosine, axis=1)[:, :9]
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_allclose(similarities, np.take_along_axis(cosine, expected, axis=1), atol=1e-6)

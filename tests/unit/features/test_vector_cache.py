@@ -32,10 +32,11 @@ transformer.SECONDS_BETWEEN_RECORDS, transformer.TOKEN_BUDGET = 0, 128
 records, encoded = 0, 0
 record, pooled = VectorFile.record, transformer.TransformerEncoder._pooled
 
-def counting(self, tokens, rows):
+def counting(self, *batch):
     global encoded
-    encoded += len(rows)
-    return pooled(self, tokens, rows)
+    vectors = pooled(self, *batch)
+    encoded += len(vectors)
+    return vectors
 
 def deadly(self, done):
     global records
@@ -67,9 +68,10 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     rows_of: list[int] = []
     pooled = TransformerEncoder._pooled
 
-    def counting(self: TransformerEncoder, tokens: Any, rows: Any) -> Matrix:
-        rows_of.append(len(rows))
-        return pooled(self, tokens, rows)
+    def counting(self: TransformerEncoder, *batch: Any) -> Matrix:
+        vectors = pooled(self, *batch)
+        rows_of.append(len(vectors))
+        return vectors
 
     monkeypatch.setattr(TransformerEncoder, "_pooled", counting)
     return rows_of
@@ -262,7 +264,7 @@ def test_count_that_cannot_be_written_is_no_error(
     assert not (entries(folder)[0] / "done").exists()
 
 
-def test_entry_in_use_is_left_alone(folder: Path, tiny_bert: Path, corpus: list[str], encoded: list[int]) -> None:
+def test_entry_is_for_one_at_a_time(folder: Path) -> None:
     with VectorFile.open("a", "b", rows=2, width=3) as file:
         assert file is not None
         with VectorFile.open("a", "b", rows=2, width=3) as second:
@@ -271,6 +273,19 @@ def test_entry_in_use_is_left_alone(folder: Path, tiny_bert: Path, corpus: list[
             assert other is not None
     with VectorFile.open("a", "b", rows=2, width=3) as file:
         assert file is not None
+
+
+def test_entry_in_use_is_left_alone(
+    folder: Path, tiny_bert: Path, corpus: list[str], encoded: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = np.array(TransformerEncoder(str(tiny_bert)).encode(corpus))
+    (entry,) = entries(folder)
+    (entry / "done").write_text("0")
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "_only_user", lambda lock: False)
+        np.testing.assert_array_equal(TransformerEncoder(str(tiny_bert)).encode(corpus), expected)
+    assert (entry / "done").read_text() == "0"
+    assert sum(encoded) == 2 * len(corpus)
 
 
 def test_rows_and_count_survive(folder: Path) -> None:
@@ -301,15 +316,16 @@ def test_least_recently_used_entries_make_room(folder: Path, monkeypatch: pytest
     oldest = make_entry("oldest", 100, hours_ago=40)
     older = make_entry("older", 100, hours_ago=30)
     old = make_entry("old", 100, hours_ago=20)
-    make_entry("oldest", 100, hours_ago=10)  # used again
+    with VectorFile.open("oldest", rows=100, width=256) as used_again:
+        assert used_again is not None
     new = make_entry("new", 100, hours_ago=0)
     assert [entry.exists() for entry in (oldest, older, old, new)] == [True, False, True, True]
     assert cache_bytes() <= 350 * 1024
     newer = make_entry("newer", 200, hours_ago=0)
-    assert [entry.exists() for entry in (oldest, old, new, newer)] == [False, False, True, True]
+    assert [entry.exists() for entry in (oldest, old, new, newer)] == [True, False, True, True]
     # Entries of the last hour may be in use: they stay, whatever the size.
     newest = make_entry("newest", 200, hours_ago=0)
-    assert [entry.exists() for entry in (new, newer, newest)] == [True, True, True]
+    assert [entry.exists() for entry in (oldest, new, newer, newest)] == [True, True, True, True]
 
 
 def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
