@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from coterie.persist.environment import machine, peak_memory_mb, versions
+from coterie.persist.environment import machine, versions
 
 RESULTS = Path(__file__).parent / "results"
 EIGHT = [
@@ -60,7 +60,6 @@ def record(name: str, result: dict[str, Any]) -> None:
         "date": datetime.now(UTC).date().isoformat(),
         "machine": machine() | {"processor": processor(), "threads": os.environ.get("OMP_NUM_THREADS", "default")},
         "versions": versions(),
-        "peak_memory_mb": round(peak_memory_mb()),
         **result,
     }
     RESULTS.mkdir(exist_ok=True)

@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.data.check import check_n_clusters, check_texts
-from coterie.errors import ConfigError
+from coterie.errors import ConfigError, InputError
 from coterie.methods.base import labels_of
 from coterie.registry import AUTO, Effort, Settings, build
 from coterie.types import Labels, Matrix, Progress, silent
@@ -62,6 +62,12 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         method = build(self.method, self._settings(n_clusters))
         fit = method.fit(texts, n_clusters, progress)
         fit.number_by_size()
+        if len(np.unique(fit.labels)) < n_clusters:
+            found = len(np.unique(fit.labels))
+            raise InputError(
+                f"texts: {n_clusters:,} groups were asked for, but only {found:,} can be told apart. "
+                f"Ask for at most {found:,}, or use another method."
+            )
         self.features_, self.assigner_ = fit.features, fit.assigner
         self.vectors_, self.probabilities_, self.labels_ = fit.vectors, fit.probabilities, fit.labels
         self.evidence_ = fit.evidence
@@ -84,9 +90,9 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         texts = check_texts(X)
         parts = [
             self.assigner_.probabilities(self.features_.transform(texts[start : start + ROWS_AT_ONCE]))
-            for start in range(0, len(texts), ROWS_AT_ONCE)
+            for start in range(0, max(1, len(texts)), ROWS_AT_ONCE)
         ]
-        return np.concatenate(parts) if parts else np.empty((0, self.n_clusters), dtype=np.float32)
+        return np.concatenate(parts)
 
     def transform(self, X: Any) -> Matrix:
         """The texts as vectors in the method's space."""

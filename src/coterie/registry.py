@@ -77,12 +77,31 @@ def build(name: str, settings: Settings) -> Method:
     """The method of this name, or an error that names the nearest one."""
     if settings.effort not in EFFORTS:
         raise ConfigError(f"effort={settings.effort!r} is not known: use one of {', '.join(EFFORTS)}")
-    if name in (AUTO, "duet"):
-        from coterie.methods.duet import Duet
+    name = DEFAULT_METHOD if name == AUTO else name
+    method = _duet(settings) if name == "duet" else _two_step(name, settings)
+    _refuse_unused(name, settings)
+    return method
 
-        encoder = _encoder(settings)
-        return Duet(encoder, patience=PATIENCE[settings.effort], random_state=settings.random_state)
-    return _two_step(name, settings)
+
+def _refuse_unused(name: str, settings: Settings) -> None:
+    """An option that a method does not use would be ignored without a word."""
+    feature = name.split("+")[0]
+    if settings.word_vectors is not None and feature != "sif":
+        raise ConfigError(
+            f"word vectors are of no use to the method {name!r}: leave them out, or use a method with sif"
+        )
+    if feature in ("duet", "minilm") or (feature == "sif" and settings.word_vectors is None):
+        return
+    if (settings.encoder, settings.precision) != ("minilm", "fp32"):
+        raise ConfigError(
+            f"the method {name!r} uses no encoder: leave encoder and precision out, or use another method"
+        )
+
+
+def _duet(settings: Settings) -> Method:
+    from coterie.methods.duet import Duet
+
+    return Duet(_encoder(settings), patience=PATIENCE[settings.effort], random_state=settings.random_state)
 
 
 def _two_step(name: str, settings: Settings) -> Method:

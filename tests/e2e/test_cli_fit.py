@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -91,6 +92,10 @@ def test_history_tells_stages_and_evidence(demo_fit: Any) -> None:
     stages = {line["stage"]: line["seconds"] for line in lines if "stage" in line}
     assert {"encoding", "describing the groups"} <= stages.keys()
     assert all(seconds >= 0 for seconds in stages.values())
+    tried = {line["candidate"]: line for line in lines if "candidate" in line}
+    assert tried.keys() == {"k-means", "average linkage"}
+    best = max(tried.values(), key=lambda line: line["score"])
+    assert [line for line in tried.values() if line["kept"]] == [best]
 
 
 def test_truth_adds_scores(demo_fit: Any, demo_rows: list[dict[str, str]]) -> None:
@@ -103,6 +108,8 @@ def test_truth_adds_scores(demo_fit: Any, demo_rows: list[dict[str, str]]) -> No
 def test_summary_for_people(demo_fit: Any) -> None:
     for group in demo_fit.json("clusters.json"):
         assert f"{group['size']:,} texts  {group['words'][0]['word']}" in demo_fit.out
+    assert re.search(r"^  kept  (k-means|average linkage) +silhouette 0\.\d{3}$", demo_fit.out, re.MULTILINE)
+    assert len(re.findall(r"silhouette 0\.\d{3}$", demo_fit.out, re.MULTILINE)) == 2
     metrics = demo_fit.json("metrics.json")
     assert f"Against the truth: acc {100 * metrics['acc']:.1f}" in demo_fit.out
     assert f"{demo_fit.table().height:,} texts in 12 groups" in demo_fit.out
@@ -278,3 +285,44 @@ def test_interrupt_ends_with_a_word_and_leaves_nothing(tmp_path: Path) -> None:
     assert out == b""
     assert err.startswith(b"coterie: stopped.")
     assert os.listdir(tmp_path) == []
+
+
+KILLED_WHILE_WRITING = """
+import os, signal, sys
+import coterie.persist.run as run
+whole = run.write_json_atomic
+def kill(path, value):
+    whole(path, value)
+    if path.name == sys.argv.pop(1):
+        os.kill(os.getpid(), signal.SIGKILL)
+run.write_json_atomic = kill
+sys.argv[0] = "coterie"
+from coterie.cli.app import main
+main()
+"""
+
+
+@pytest.mark.parametrize("last_file", ["clusters.json", "metrics.json"])
+def test_killed_while_writing_the_same_command_ends_as_if_nothing_had_been(
+    run_cli: Any, small_fit: Any, texts: list[str], tmp_path: Path, last_file: str
+) -> None:
+    (tmp_path / "texts.txt").write_text("\n".join(texts) + "\n")
+    command = ["fit", "texts.txt", "--k", "4", "--method", "tfidf+kmeans", "--out", "run"]
+    # Only the file that is waited for is written by the patched function before the kill.
+    script = KILLED_WHILE_WRITING.replace("sys.argv.pop(1)", repr(last_file))
+    killed = subprocess.run([sys.executable, "-c", script, *command], cwd=tmp_path, capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not (tmp_path / "run").exists()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")], "a draft was left behind"
+    unbroken = tmp_path / "unbroken"
+    unbroken.mkdir()
+    for folder, out in ((tmp_path, "run"), (unbroken, "run")):
+        finished = subprocess.run(
+            [sys.executable, "-m", "coterie", "fit", str(tmp_path / "texts.txt"), *command[2:]],
+            cwd=folder, capture_output=True, check=False,
+        )  # fmt: skip
+        assert finished.returncode == 0, finished.stderr
+        assert (folder / out).is_dir()
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
+    name = "assignments.csv"
+    assert (tmp_path / "run" / name).read_bytes() == (unbroken / "run" / name).read_bytes()

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import Tags
+from sklearn.utils import Tags, estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import coterie.estimator
 from coterie import ConfigError, InputError, TextClusterer
+from coterie.clusterers import SphericalKMeans
 from coterie.data.check import check_texts
+from coterie.metrics.external import accuracy
 
 
 class OfNumbers(TextClusterer):
@@ -55,6 +59,26 @@ def test_sklearn_check(estimator: Any, check: Any, monkeypatch: pytest.MonkeyPat
     check(estimator)
 
 
+@pytest.mark.parametrize(
+    "check",
+    [
+        estimator_checks.check_estimator_cloneable,
+        estimator_checks.check_estimator_repr,
+        estimator_checks.check_get_params_invariance,
+        estimator_checks.check_no_attributes_set_in_init,
+        estimator_checks.check_parameters_default_constructible,
+        estimator_checks.check_set_params,
+    ],
+)
+def test_sklearn_checks_that_need_no_data(check: Any) -> None:
+    check("TextClusterer", TextClusterer())
+
+
+def test_predicting_before_fitting_is_an_error() -> None:
+    with pytest.raises(NotFittedError):
+        TextClusterer(2).predict(["a text"])
+
+
 def test_texts_come_in_all_the_shapes_people_have(demo_texts: list[str]) -> None:
     texts = demo_texts[:60]
     expected = TextClusterer(3, method="tfidf+kmeans").fit(texts).labels_
@@ -86,6 +110,8 @@ def test_bad_settings_are_named(demo_texts: list[str]) -> None:
         "random_state=1.5": {"random_state": 1.5},
         "precision='int4'": {"precision": "int4"},
         "did you mean 'minilm'": {"encoder": "mini-lm"},
+        "'tfidf\\+kmeans' uses no encoder": {"method": "tfidf+kmeans", "precision": "int8"},
+        "word vectors are of no use": {"word_vectors": "vectors.txt"},
     }
     for message, setting in cases.items():
         with pytest.raises(ConfigError, match=message):
@@ -113,3 +139,50 @@ def test_predicting_nothing_gives_nothing(demo_texts: list[str]) -> None:
     fitted = TextClusterer(3, method="tfidf+kmeans").fit(demo_texts[:30])
     assert fitted.predict([]).shape == (0,)
     assert fitted.predict_proba([]).shape == (0, 3)
+    assert fitted.transform([]).shape == (0, fitted.n_features_out_)
+
+
+def test_settings_may_be_numpy_numbers_and_paths(demo_texts: list[str], tmp_path: Path) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("password 1 0 0\ninvoice 0 1 0\nsync 0 0 1\n")
+    fitted = TextClusterer(np.int64(2), method="sif+kmeans", word_vectors=vectors, random_state=np.int32(1))
+    fitted.fit(demo_texts[:60]).save(tmp_path / "model")
+    assert TextClusterer.load(tmp_path / "model").get_params()["n_clusters"] == 2
+
+
+def test_spherical_ends_as_spherical_k_means(demo_texts: list[str]) -> None:
+    fitted = TextClusterer(5, method="lda+spherical", random_state=3).fit(demo_texts[:200])
+    expected = SphericalKMeans(5, n_init=10, random_state=3).fit(fitted.vectors_).labels_
+    assert accuracy(expected.tolist(), fitted.labels_.tolist()) == 1.0
+
+
+ODD_TEXTS = [
+    "Hello there, my invoice is wrong",
+    "hello there, my INVOICE is wrong",
+    "😀",
+    "😀😀",
+    "and the of",
+    "to be or not to be",
+    "нет доступа к счету",
+    "ログインできません",
+    "नमस्ते, मेरा खाता बंद है",
+    "word " * 5000,
+    "x",
+    "https://example.org/a?b=c&d=e",
+    "The sync is stuck at 99%",
+    "The sync is stuck at 99%",
+]
+
+
+@pytest.mark.parametrize("method", ["auto", "minilm+kmeans", "minilm+ahc"])
+@pytest.mark.parametrize("k", [1, 2, 9])
+def test_odd_texts_get_exactly_k_groups_and_the_same_answer_again(method: str, k: int) -> None:
+    fitted = TextClusterer(k, method=method).fit(ODD_TEXTS)
+    assert sorted(set(fitted.labels_.tolist())) == list(range(k))
+    assert fitted.labels_[-1] == fitted.labels_[-2]
+    np.testing.assert_array_equal(fitted.predict_proba(ODD_TEXTS[::-1])[::-1], fitted.probabilities_)
+
+
+def test_more_groups_than_the_encoder_can_tell_apart_are_refused() -> None:
+    with pytest.raises(InputError, match=r"sees only \d+ different texts"):
+        TextClusterer(13).fit(ODD_TEXTS)

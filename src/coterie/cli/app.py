@@ -58,7 +58,7 @@ def main() -> NoReturn:
     except CoterieError as error:
         _fail(str(error), BAD_INPUT)
     except KeyboardInterrupt:
-        _fail("stopped. Vectors that were computed are kept: the same command goes on from there.", INTERRUPTED)
+        _fail("stopped. Nothing was written; vectors that fit has computed are kept for the next time.", INTERRUPTED)
     except MemoryError:
         _fail("not enough memory for this. Use fewer rows, or --method minilm+minibatch.", 1)
     except BrokenPipeError:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from coterie.cli.console import print_json, print_rows
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from coterie.persist.run import Run
 
 
 def evaluate(
@@ -17,11 +22,10 @@ def evaluate(
     json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
     """Score groups against a truth: acc, nmi (geometric), ari, purity, ami; for a run also silhouette and Dunn."""
-    scores = (
-        _scores_of_run(Path(source), truth, labels)
-        if Path(source).is_dir() or not Path(source).suffix
-        else _scores_of_file(source, truth, labels)
-    )
+    path = Path(source)
+    # A name that is nothing yet and has no suffix was meant for a run: its error suggests runs.
+    is_run = path.is_dir() or (source != "-" and not path.exists() and not path.suffix)
+    scores = _scores_of_run(path, truth, labels) if is_run else _scores_of_file(source, truth, labels)
     if json:
         print_json(scores)
     else:
@@ -29,34 +33,41 @@ def evaluate(
 
 
 def _scores_of_file(file: str, truth: str, labels: str) -> dict[str, float | None]:
-    from coterie.data.check import values_of
-    from coterie.data.columns import check_column
     from coterie.data.readers import open_table
-    from coterie.metrics.external import external_scores
 
     with open_table(file) as table:
         frame, name = table.read(), table.name
-    check_column(frame, truth, name)
-    check_column(frame, labels, name, option="--labels")
-    return dict(external_scores(values_of(frame, truth, name), values_of(frame, labels, name)))
+    return dict(_external_scores(frame, name, truth, labels))
 
 
 def _scores_of_run(folder: Path, truth: str, labels: str) -> dict[str, float | None]:
-    from coterie.metrics.internal import internal_scores
-    from coterie.persist.run import Run, finite
+    from coterie.persist.run import Run
 
     run = Run.open(folder)
-    scores = _scores_of_file(str(run.assignments_path), truth, labels)
     frame = run.assignments()
-    vectors = run.model().transform(frame.get_column(run.text_column))
-    codes = _codes(frame.get_column(labels))
-    return scores | finite(internal_scores(vectors, codes))
+    scores = _external_scores(frame, str(run.assignments_path), truth, labels)
+    return scores | (run.internal_scores() if labels == "cluster" else _internal_scores(run, frame, labels))
 
 
-def _codes(column: Any) -> Any:
+def _external_scores(frame: pl.DataFrame, name: str, truth: str, labels: str) -> dict[str, float]:
+    from coterie.data.check import values_of
+    from coterie.data.columns import check_column
+    from coterie.metrics.external import external_scores
+
+    check_column(frame, truth, name)
+    check_column(frame, labels, name, option="--labels")
+    return external_scores(values_of(frame, truth, name), values_of(frame, labels, name))
+
+
+def _internal_scores(run: Run, frame: pl.DataFrame, labels: str) -> dict[str, float | None]:
     import numpy as np
 
-    return np.unique([str(value) for value in column], return_inverse=True)[1]
+    from coterie.metrics.internal import internal_scores
+    from coterie.persist.run import finite
+
+    vectors = run.model().transform(frame.get_column(run.text_column))
+    codes = np.unique([str(value) for value in frame.get_column(labels)], return_inverse=True)[1]
+    return finite(internal_scores(vectors, codes))
 
 
 def _shown(value: float | None) -> str:

@@ -11,6 +11,8 @@ import typer
 from coterie.cli.console import StageTimes, print_json, progress_on_stderr, shortened
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from coterie.result import Clustering
 
 EXAMPLES_SHOWN = 2
@@ -62,6 +64,7 @@ def fit(
             input_name=file,
             stage_seconds=progress.seconds,
             started=started,
+            force=force,
         )
     if json:
         print_json(
@@ -75,7 +78,7 @@ def fit(
         _print_summary(clustering, metrics, out)
 
 
-def _read(file: str, text: str | None, truth: str | None, k: int):  # type: ignore[no-untyped-def]
+def _read(file: str, text: str | None, truth: str | None, k: int) -> tuple[pl.DataFrame, str, list[str]]:
     """The table, its text column and its texts, all checked before any heavy work."""
     from coterie.data.check import check_n_clusters, texts_of, values_of
     from coterie.data.columns import check_column, choose_text_column

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from coterie.clusterers.kmeans import KMeans, nearest_centres, unit_rows
+from coterie.clusterers.kmeans import KMeans, check_group_count, nearest_centres
 from coterie.errors import ConfigError
+from coterie.vectors import group_means, unit_rows
 
 LINKAGES = ("average", "ward")
 
@@ -44,8 +45,7 @@ class Agglomerative(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         rows = validate_data(self, X, dtype=[np.float32, np.float64], order="C", ensure_min_samples=2)
         if self.linkage not in LINKAGES:
             raise ConfigError(f"linkage={self.linkage!r} is not known: use one of {', '.join(LINKAGES)}")
-        if not 1 <= self.n_clusters <= len(rows):
-            raise ConfigError(f"n_clusters={self.n_clusters} for n_samples={len(rows)}: ask for 1 to {len(rows)}")
+        check_group_count(self.n_clusters, len(rows))
         weights = _check_sample_weight(sample_weight, rows, dtype=np.float64)
         if not (weights > 0).all():
             raise ConfigError("sample_weight must be above 0: a row without weight has no place in a tree")
@@ -67,27 +67,18 @@ class Agglomerative(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return unit_rows(rows) if self.linkage == "average" else rows
 
     def _cells(self, rows: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The cell of each row: its own, or beyond the limit a k-means cell; equal rows always share one."""
         if len(rows) <= self.max_rows:
             return np.arange(len(rows))
-        cells = max(self.n_clusters, self.max_rows // 4)
-        # Thousands of small cells need no careful seeds, which would take longer than all the rest.
-        kmeans = KMeans(cells, init="random", n_init=1, max_iter=5, random_state=self.random_state)
-        labels = kmeans.fit(rows, sample_weight=weights).labels_
-        # Repeated rows can leave a cell empty; numbers must run without gaps.
-        return np.unique(labels, return_inverse=True)[1].reshape(-1)
-
-
-def group_means(
-    rows: NDArray[Any], weights: NDArray[np.float64], labels: NDArray[np.int64]
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Weighted mean and total weight of each group."""
-    from scipy.sparse import csr_matrix
-
-    k = int(labels.max()) + 1
-    masses = np.bincount(labels, weights=weights, minlength=k).astype(np.float64)
-    member = csr_matrix((weights, (labels, np.arange(len(labels)))), shape=(k, len(labels)))
-    sums = member @ rows
-    return np.asarray(sums / np.maximum(masses, 1e-300)[:, None], dtype=rows.dtype), masses
+        distinct, cells = np.unique(rows, axis=0, return_inverse=True)
+        cells = cells.reshape(-1)
+        if len(distinct) > self.max_rows:
+            # Thousands of small cells need no careful seeds, which would take longer than all the rest.
+            count = max(self.n_clusters, self.max_rows // 4)
+            kmeans = KMeans(count, init="random", n_init=1, max_iter=5, random_state=self.random_state)
+            cells = kmeans.fit(distinct, sample_weight=np.bincount(cells, weights=weights)).labels_[cells]
+        # Numbers must run without gaps.
+        return np.unique(cells, return_inverse=True)[1].reshape(-1)
 
 
 def merge_tree(rows: NDArray[Any], masses: NDArray[np.float64], linkage: str) -> list[tuple[float, int, int]]:
@@ -127,7 +118,7 @@ def cut(merges: list[tuple[float, int, int]], n_clusters: int) -> NDArray[np.int
             row = int(leader[row])
         return row
 
-    for _, a, b in merges[: len(leader) - n_clusters]:
+    for _, a, b in merges[: max(0, len(leader) - n_clusters)]:
         leader[find(a)] = find(b)
     roots = [find(row) for row in range(len(leader))]
     return np.unique(roots, return_inverse=True)[1].reshape(-1)

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coterie.clusterers.agglomerative import cut, group_means, merge_tree
-from coterie.clusterers.kmeans import KMeans, nearest_centres
-from coterie.errors import ConfigError
+from coterie.clusterers.agglomerative import cut, merge_tree
+from coterie.clusterers.kmeans import KMeans, check_group_count, nearest_centres
+from coterie.vectors import group_means
 
 
 class Density(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -36,8 +36,8 @@ class Density(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         from sklearn.cluster import HDBSCAN
 
         rows = validate_data(self, X, dtype=[np.float32, np.float64], ensure_min_samples=2)
-        if self.n_clusters is not None and not 1 <= self.n_clusters <= len(rows):
-            raise ConfigError(f"n_clusters={self.n_clusters} for n_samples={len(rows)}: ask for 1 to {len(rows)}")
+        if self.n_clusters is not None:
+            check_group_count(self.n_clusters, len(rows))
         smallest = max(2, min(self.min_cluster_size, len(rows) // 2))
         found = HDBSCAN(min_cluster_size=smallest, copy=True).fit(rows).labels_.astype(np.int64)
         self.n_noise_ = int((found < 0).sum())

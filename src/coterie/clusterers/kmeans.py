@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from coterie.errors import ConfigError
+from coterie.vectors import unit_rows
 
 CHUNK_CELLS = 1 << 23
 """Distances held at once: rows are taken in chunks so that memory does not grow with n x k."""
@@ -25,8 +26,7 @@ CHUNK_CELLS = 1 << 23
 class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Lloyd's k-means, best of `n_init` restarts from greedy k-means++ seeds, or from random rows (`init="random"`).
 
-    Every group keeps at least one row as long as there are k distinct rows: an emptied group restarts at the row
-    that is farthest from its centre.
+    A group that loses its last row on the way starts again at the row that is farthest from its centre.
     """
 
     def __init__(
@@ -50,8 +50,7 @@ class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         rows = self._prepare(validate_data(self, X, dtype=[np.float32, np.float64], order="C"))
         if self.init not in ("k-means++", "random"):
             raise ConfigError(f"init={self.init!r} is not known: use 'k-means++' or 'random'")
-        if not 1 <= self.n_clusters <= len(rows):
-            raise ConfigError(f"n_clusters={self.n_clusters} for n_samples={len(rows)}: ask for 1 to {len(rows)}")
+        check_group_count(self.n_clusters, len(rows))
         weights = _check_sample_weight(sample_weight, rows, dtype=rows.dtype)
         random = check_random_state(self.random_state)
         tolerance = self.tol * float(rows.var(axis=0).mean())
@@ -111,10 +110,9 @@ class SphericalKMeans(KMeans):
         return unit_rows(sums)
 
 
-def unit_rows(rows: NDArray[Any]) -> NDArray[Any]:
-    """Rows scaled to length 1; rows of zeros stay zeros."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1), dtype=rows.dtype)
+def check_group_count(n_clusters: int, rows: int) -> None:
+    if not 1 <= n_clusters <= rows:
+        raise ConfigError(f"n_clusters={n_clusters} for n_samples={rows}: ask for 1 to {rows}")
 
 
 def nearest_centres(rows: NDArray[Any], centres: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:

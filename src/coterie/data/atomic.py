@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import io
 import json
 import os
@@ -20,6 +21,7 @@ from coterie.errors import ConfigError
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
 
+_REPLACED = "-replaced"
 _ADVICE = {
     errno.ENOSPC: "the disk is full; make room or choose another folder",
     errno.EDQUOT: "your disk quota is used up; make room or choose another folder",
@@ -50,7 +52,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     target = Path(os.path.realpath(path))  # through a link, so that the link stays one
     with writing_errors_named(shown_name):
         _check_target(target)
-        draft = target.with_name(f".coterie-{secrets.token_hex(8)}.tmp")
+        draft = draft_beside(target)
         file = io.BufferedWriter(_NamedFile(draft, shown_name))
     try:
         yield file
@@ -62,6 +64,31 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         with contextlib.suppress(OSError):
             draft.unlink()
         raise
+
+
+def draft_beside(target: Path) -> Path:
+    """A name for what will become `target`; drafts of it that killed processes left behind are cleared away first.
+
+    What was moved aside to be replaced is put back if its owner was killed before the new one was in place.
+    """
+    tag = hashlib.sha256(target.name.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    for left in sorted(target.parent.glob(f".coterie-{tag}-*")) if target.parent.is_dir() else []:
+        owner = left.name.split("-")[2]
+        if not owner.isdigit() or _is_alive(int(owner)):
+            continue
+        with contextlib.suppress(OSError):
+            if left.name.endswith(_REPLACED) and not target.exists():
+                os.replace(left, target)
+            elif left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink()
+    return target.with_name(f".coterie-{tag}-{os.getpid()}-{secrets.token_hex(4)}")
+
+
+def replaced_name(draft: Path) -> Path:
+    """Where the old one waits while the draft takes its place."""
+    return draft.with_name(draft.name + _REPLACED)
 
 
 def write_text_atomic(path: str | os.PathLike[str], text: str) -> None:
@@ -96,6 +123,18 @@ def _finish(file: IO[bytes], draft: Path, target: Path) -> None:
         shutil.copymode(target, draft)
     os.replace(draft, target)
     _sync_folder(target.parent)
+
+
+def _is_alive(process: int) -> bool:
+    if os.name != "posix":  # elsewhere the call below would end the process
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # there, but another user's
+        return True
+    return True
 
 
 def _check_target(target: Path) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.clusterers.kmeans import unit_rows
 from coterie.types import Labels, Matrix
+from coterie.vectors import unit_rows
 
 EXAMPLES_PER_GROUP = 5
 NEAREST_CONSIDERED = 40

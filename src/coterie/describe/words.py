@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.features.words import count_words
+from coterie.features.words import learn_words
 from coterie.types import Labels
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 WORDS_PER_GROUP = 10
 CANDIDATES_PER_WORD = 5
@@ -19,7 +23,7 @@ def group_words(
     texts: Sequence[str], labels: Labels, n_clusters: int, words_per_group: int = WORDS_PER_GROUP
 ) -> list[list[tuple[str, float]]]:
     """For each group its words with their scores, best first; fewer where a group has fewer words."""
-    counts, vocabulary = count_words(texts, max_features=MAX_WORDS)
+    counts, vocabulary = learn_words(texts, max_features=MAX_WORDS)
     if not vocabulary:
         return [[] for _ in range(n_clusters)]
     # A word repeated within one text says nothing more about the group.
@@ -73,7 +77,7 @@ def _stems(word: str) -> set[str]:
     return stems
 
 
-def _membership(labels: Labels, n_clusters: int):  # type: ignore[no-untyped-def]
+def _membership(labels: Labels, n_clusters: int) -> csr_matrix:
     from scipy.sparse import csr_matrix
 
     ones = np.ones(len(labels), dtype=np.float32)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.errors import InputError
-from coterie.features.words import count_words
+from coterie.features.words import count_words, some_words
 from coterie.types import Matrix, Progress, State, silent
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+    from sklearn.decomposition import LatentDirichletAllocation
 
 
 class BagOfWords:
@@ -27,16 +27,14 @@ class BagOfWords:
 
     def fit_transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
         progress("counting words", 0, 1)
-        counts, self.vocabulary = count_words(texts, max_features=self.max_words)
-        if not self.vocabulary:
-            raise InputError("texts: no words were found in them. Use a method with an encoder, such as 'auto'.")
+        counts, self.vocabulary = some_words(texts, max_features=self.max_words)
         self._learn(counts)
         vectors = self._weigh(counts)
         progress("counting words", 1, 1)
         return vectors
 
     def transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
-        return self._weigh(count_words(texts, self.vocabulary)[0])
+        return self._weigh(count_words(texts, self.vocabulary))
 
     def state(self) -> State:
         return State({"max_words": self.max_words, "vocabulary": self.vocabulary})
@@ -89,17 +87,16 @@ class TopicMixture:
         self.vocabulary: list[str] = []
 
     def fit_transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
-        counts, self.vocabulary = count_words(texts, max_features=self.max_words)
-        if not self.vocabulary:
-            raise InputError("texts: no words were found in them. Use a method with an encoder, such as 'auto'.")
+        counts, self.vocabulary = some_words(texts, max_features=self.max_words)
         progress("fitting topics", 0, 1)
         self._lda = _new_lda(self.topics, self.random_state).fit(counts)
         progress("fitting topics", 1, 1)
         return self.transform(texts)
 
     def transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
-        counts = count_words(texts, self.vocabulary)[0]
-        return np.asarray(self._lda.transform(counts), dtype=np.float32)
+        if not texts:
+            return np.empty((0, self.topics), dtype=np.float32)
+        return np.asarray(self._lda.transform(count_words(texts, self.vocabulary)), dtype=np.float32)
 
     def state(self) -> State:
         config = {"topics": self.topics, "max_words": self.max_words, "random_state": self.random_state}
@@ -116,13 +113,13 @@ class TopicMixture:
         return mixture
 
 
-def _new_lda(topics: int, random_state: int):  # type: ignore[no-untyped-def]
+def _new_lda(topics: int, random_state: int) -> LatentDirichletAllocation:
     from sklearn.decomposition import LatentDirichletAllocation
 
     return LatentDirichletAllocation(topics, learning_method="online", max_iter=20, random_state=random_state)
 
 
-def _lda_from(arrays: dict[str, NDArray[np.float64]], random_state: int):  # type: ignore[no-untyped-def]
+def _lda_from(arrays: dict[str, NDArray[np.float64]], random_state: int) -> LatentDirichletAllocation:
     """scikit-learn keeps no way to give LDA its topics back, so the fitted attributes are set one by one."""
     topics, words = arrays["components"].shape
     lda = _new_lda(topics, random_state)
@@ -141,15 +138,17 @@ def word_rarity(counts: csr_matrix) -> NDArray[np.float32]:
 
 def weigh_by_rarity(counts: csr_matrix, rarity: NDArray[np.float32]) -> csr_matrix:
     """TF-IDF with 1 + log(count), rows of length 1."""
-    from sklearn.preprocessing import normalize
-
     weighted = counts.copy()
     weighted.data = (1 + np.log(weighted.data)) * rarity[weighted.indices]
-    # scikit-learn refuses a table without columns.
-    return normalize(weighted) if weighted.shape[1] else weighted
+    return _unit_rows(weighted)
 
 
 def _dense_unit_rows(counts: csr_matrix) -> Matrix:
+    return np.asarray(_unit_rows(counts).toarray(), dtype=np.float32)
+
+
+def _unit_rows(counts: csr_matrix) -> csr_matrix:
     from sklearn.preprocessing import normalize
 
-    return np.asarray(normalize(counts).toarray(), dtype=np.float32)
+    # scikit-learn refuses tables without rows (no texts) or columns (no words).
+    return normalize(counts) if min(counts.shape) else counts

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from coterie.errors import ConfigError
@@ -29,7 +28,6 @@ class Checkpoint:
     fingerprint: str
 
 
-@cache
 def find_checkpoint(name: str) -> Checkpoint:
     """The files of an encoder by name; only a hub name that is not a folder may use the network."""
     if name == BUNDLED:
@@ -88,7 +86,8 @@ def _in_folder(name: str, folder: Path) -> Checkpoint:
     if not weights:
         raise ConfigError(f"encoder folder {name!r} has no .safetensors weights (pickled ones are never loaded)")
     digest = hashlib.sha256()
-    for path in [folder / "config.json", *weights]:
+    tokenizer = [path for path in (folder / "tokenizer.json",) if path.is_file()]
+    for path in [folder / "config.json", *tokenizer, *weights]:
         digest.update(bytes.fromhex(sha256_of(path)))
     return Checkpoint(name, folder, digest.hexdigest())
 

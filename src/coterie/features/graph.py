@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.clusterers.kmeans import unit_rows
 from coterie.types import Matrix
+from coterie.vectors import unit_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.clusterers.kmeans import unit_rows
-from coterie.errors import InputError
 from coterie.features.word_vectors import distil, read_word_vectors
-from coterie.features.words import count_words
+from coterie.features.words import count_words, some_words
 from coterie.types import Matrix, Progress, State, silent
+from coterie.vectors import unit_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -46,19 +45,17 @@ class Sif:
         self.common: NDArray[np.float32] = np.empty(0, dtype=np.float32)
 
     def fit_transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
-        counts, vocabulary = count_words(texts, max_features=MAX_WORDS)
-        if not vocabulary:
-            raise InputError("texts: no words were found in them. Use a method with an encoder, such as 'auto'.")
+        counts, vocabulary = some_words(texts, max_features=MAX_WORDS)
         frequency = np.asarray(counts.sum(axis=0)).ravel() / counts.sum()
         weight = dict(zip(vocabulary, self.a / (self.a + frequency), strict=True))
         self.vocabulary, vectors = self._vectors_of(vocabulary, progress)
         self.weighted = vectors * np.array([[weight[word]] for word in self.vocabulary], dtype=np.float32)
-        means = self._means(count_words(texts, self.vocabulary)[0])
+        means = self._means(count_words(texts, self.vocabulary))
         self.common = np.linalg.svd(means, full_matrices=False)[2][0]
         return self._without_common(means)
 
     def transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
-        return self._without_common(self._means(count_words(texts, self.vocabulary)[0]))
+        return self._without_common(self._means(count_words(texts, self.vocabulary)))
 
     def state(self) -> State:
         arrays = {"weighted": self.weighted, "common": self.common}

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from coterie.features.checkpoints import Checkpoint
 
 TEXTS_AT_ONCE = 20_000
+CHARACTERS_AT_ONCE = 4_000_000
+CHARACTERS_PER_TOKEN = 64
+"""A text is read this far for every token that is kept: words are shorter."""
 
 
 @dataclass(frozen=True)
@@ -76,18 +79,30 @@ def _slow_tokenizer(checkpoint: Checkpoint) -> Tokenizer:
 def tokenize(tokenizer: Tokenizer, texts: Sequence[str], max_length: int, progress: Progress = silent) -> Tokens:
     """Every text cut to `max_length` tokens; the closing special token is kept."""
     pieces: list[NDArray[np.int32]] = []
-    lengths: list[int] = []
-    for start in range(0, len(texts), TEXTS_AT_ONCE):
-        for encoding in tokenizer.encode_batch_fast(list(texts[start : start + TEXTS_AT_ONCE])):
+    for part in _portions(texts, max_length * CHARACTERS_PER_TOKEN):
+        for encoding in tokenizer.encode_batch_fast(part):
             # A tokenizer without special tokens can find nothing in a text; its first token then stands for it.
             ids = encoding.ids or [0]
             if len(ids) > max_length:
                 ids = ids[: max_length - 1] + ids[-1:]
             pieces.append(np.array(ids, dtype=np.int32))
-            lengths.append(len(ids))
-        progress("tokenising", min(start + TEXTS_AT_ONCE, len(texts)), len(texts))
+        progress("tokenising", len(pieces), len(texts))
     flat = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
-    return Tokens(flat, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+    return Tokens(flat, np.cumsum([0, *(len(piece) for piece in pieces)], dtype=np.int64))
+
+
+def _portions(texts: Sequence[str], longest: int) -> Iterator[list[str]]:
+    """Texts in lists of bounded size, each text without what lies far beyond its last token."""
+    portion: list[str] = []
+    characters = 0
+    for text in texts:
+        portion.append(text[:longest])
+        characters += len(portion[-1])
+        if len(portion) == TEXTS_AT_ONCE or characters >= CHARACTERS_AT_ONCE:
+            yield portion
+            portion, characters = [], 0
+    if portion:
+        yield portion
 
 
 def equal_length_batches(tokens: Tokens, token_budget: int) -> Iterator[tuple[int, NDArray[np.int64]]]:

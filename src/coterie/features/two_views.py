@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.clusterers.kmeans import unit_rows
 from coterie.features.bag import weigh_by_rarity, word_rarity
 from coterie.features.transformer import TransformerEncoder
-from coterie.features.words import count_words
+from coterie.features.words import count_words, learn_words
 from coterie.types import Matrix, Progress, State, silent
+from coterie.vectors import unit_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -41,7 +41,7 @@ class TwoViews:
     def fit_transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
         encoded = self.encoder.encode(texts, progress)
         progress("counting words", 0, 1)
-        counts, self.vocabulary = count_words(texts, max_features=MAX_WORDS, min_df=FEWEST_TEXTS_WITH_WORD)
+        counts, self.vocabulary = learn_words(texts, max_features=MAX_WORDS, min_df=FEWEST_TEXTS_WITH_WORD)
         self.rarity = word_rarity(counts)
         weighted = weigh_by_rarity(counts, self.rarity)
         self.directions = _main_directions(weighted, self.random_state)
@@ -49,8 +49,8 @@ class TwoViews:
         return self._side_by_side(encoded, weighted)
 
     def transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
-        counts, _ = count_words(texts, self.vocabulary)
-        return self._side_by_side(self.encoder.encode(texts, progress), weigh_by_rarity(counts, self.rarity))
+        counts = count_words(texts, self.vocabulary)
+        return self._side_by_side(self.encoder.transform(texts, progress), weigh_by_rarity(counts, self.rarity))
 
     def state(self) -> State:
         config = {"vocabulary": self.vocabulary, "random_state": self.random_state}

@@ -5,20 +5,32 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from coterie.errors import InputError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# Letters and digits, with what joins them inside (node.js, e-mail, don't) and what may end them (c++, c#).
-_WORD = re.compile(r"[^\W_]+(?:[.'’_+#-]+[^\W_]+)*[+#]*")
+
+@cache
+def _word_pattern() -> re.Pattern[str]:
+    """Letters and digits, with what joins them inside (node.js, e-mail, don't) and what may end them (c++, c#).
+
+    The vowel signs and accents that many scripts write as marks of their own belong to the letter before them; `\\w`
+    alone would cut Hindi or Tamil words in pieces.
+    """
+    marks = "".join(char for char in map(chr, range(0x0300, 0xFE30)) if unicodedata.category(char) in ("Mn", "Mc"))
+    letters = rf"(?:[^\W_][{marks}]*)+"
+    return re.compile(rf"{letters}(?:[.'’_+#-]+{letters})*[+#]*")
 
 
 def words_of(text: str) -> list[str]:
     """Lower-case words of at least two characters; the English possessive is dropped."""
     # Composed: a letter and an accent of its own (files from macOS) are the same word as one accented letter.
     composed = unicodedata.normalize("NFC", text).lower()
-    found = (word.removesuffix("'s").removesuffix("’s") for word in _WORD.findall(composed))
+    found = (word.removesuffix("'s").removesuffix("’s") for word in _word_pattern().findall(composed))
     return [word for word in found if len(word) > 1]
 
 
@@ -28,6 +40,7 @@ def telling_words_of(text: str) -> list[str]:
     return [word for word in words_of(text) if word not in stop_words]
 
 
+@cache
 def english_stop_words() -> frozenset[str]:
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
@@ -49,26 +62,43 @@ _CONTRACTIONS = frozenset(
 )
 
 
-def count_words(
-    texts: Sequence[str], vocabulary: Sequence[str] | None = None, **limits: Any
-) -> tuple[csr_matrix, list[str]]:
+def learn_words(texts: Sequence[str], **limits: Any) -> tuple[csr_matrix, list[str]]:
     """How often each word stands in each text, and the words; `limits` are scikit-learn's min_df and the like.
 
-    A corpus in which no word passes the limits gives a table with no columns rather than an error: its texts are
-    told apart by the encoder alone.
+    A corpus in which no word passes the limits gives a table with no columns.
     """
     import numpy as np
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import CountVectorizer
 
-    if vocabulary is not None and len(vocabulary) == 0:
-        return csr_matrix((len(texts), 0), dtype=np.float32), []
-    counter = CountVectorizer(analyzer=telling_words_of, vocabulary=vocabulary, dtype=np.float32, **limits)
+    counter = CountVectorizer(analyzer=telling_words_of, dtype=np.float32, **limits)
     try:
-        counts = counter.transform(texts) if vocabulary is not None else counter.fit_transform(texts)
-    except ValueError:
+        counts = csr_matrix(counter.fit_transform(texts))
+    except ValueError:  # scikit-learn's way of saying that no word is left
         return csr_matrix((len(texts), 0), dtype=np.float32), []
-    counts = csr_matrix(counts)
-    # Fitting leaves the words of a text in another order than transforming, and sums would round differently.
+    # Fitting leaves the words of a text in another order than counting does, and sums would round differently.
     counts.sort_indices()
     return counts, [str(word) for word in counter.get_feature_names_out()]
+
+
+def some_words(texts: Sequence[str], **limits: Any) -> tuple[csr_matrix, list[str]]:
+    """The same for methods that have nothing but words to go by."""
+    counts, vocabulary = learn_words(texts, **limits)
+    if not vocabulary:
+        raise InputError("texts: no words were found in them. Use a method with an encoder, such as 'auto'.")
+    return counts, vocabulary
+
+
+def count_words(texts: Sequence[str], vocabulary: Sequence[str]) -> csr_matrix:
+    """How often each word of the vocabulary stands in each text."""
+    import numpy as np
+    from scipy.sparse import csr_matrix
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    if not vocabulary or not texts:
+        return csr_matrix((len(texts), len(vocabulary)), dtype=np.float32)
+    counts = csr_matrix(
+        CountVectorizer(analyzer=telling_words_of, vocabulary=vocabulary, dtype=np.float32).transform(texts)
+    )
+    counts.sort_indices()
+    return counts

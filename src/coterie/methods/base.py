@@ -69,7 +69,7 @@ class Fit:
         np.minimum.at(first, labels, np.arange(len(labels)))
         order = np.lexsort((first, -sizes)).astype(np.int64)
         self.assigner.renumber(order)
-        self.probabilities = self.probabilities[:, order]
+        self.probabilities = self.assigner.probabilities(self.vectors)
 
 
 class Method(Protocol):

@@ -25,8 +25,8 @@ from coterie.clusterers import Agglomerative, KMeans
 from coterie.features.graph import main_part, neighbour_graph, smoothed
 from coterie.features.transformer import TransformerEncoder
 from coterie.features.two_views import TwoViews
-from coterie.methods.assign import learnt_groups
 from coterie.methods.base import Fit
+from coterie.methods.linear import learnt_groups
 from coterie.metrics.internal import silhouette
 from coterie.types import Labels, Matrix, Progress, silent
 
@@ -40,7 +40,7 @@ STAGES = 4
 
 
 class Duet:
-    """k-means restarts `patience` times 500 / k times, at least 5 and at most 40: few groups are quick but fickle."""
+    """k-means starts `patience` x (500 / k, from 5 to 40) times: few groups are quick but fickle."""
 
     def __init__(self, encoder: TransformerEncoder, *, patience: int = 1, random_state: int = 0) -> None:
         self.encoder, self.patience, self.random_state = encoder, patience, random_state

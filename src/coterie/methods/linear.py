@@ -14,11 +14,19 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.methods.assign import fitting_temperature, softmax_in_parts
+from coterie.methods.base import Assigner
+from coterie.methods.confidence import fitting_temperature, probabilities_of
+from coterie.methods.nearest_centre import NearestCentre
 from coterie.types import Labels, Matrix, State
 
 PENALTY = 1e-4
 """Weight of |W|^2 / k beside the mean cross-entropy: little, since the groups are to be kept as they are."""
+
+
+def learnt_groups(vectors: Matrix, labels: Labels, n_clusters: int) -> Assigner:
+    """An assigner for groups that were not made by centres: a linear classifier, or centres where it loses a group."""
+    classifier = LinearClassifier.of_groups(vectors, labels, n_clusters)
+    return classifier or NearestCentre.of_groups(vectors, labels, n_clusters)
 
 
 class LinearClassifier:
@@ -43,7 +51,7 @@ class LinearClassifier:
         return None
 
     def probabilities(self, vectors: Matrix) -> Matrix:
-        return softmax_in_parts(vectors, self._scores, self.temperature)
+        return probabilities_of(vectors, self._scores, self.temperature)
 
     def renumber(self, order: Labels) -> None:
         self.weights, self.bias = np.ascontiguousarray(self.weights[order]), self.bias[order]

@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import ConfigError
-from coterie.methods.assign import NearestCentre, learnt_groups
-from coterie.methods.base import Features, Fit
-from coterie.types import Labels, Matrix, Progress, silent
+from coterie.methods.base import Assigner, Features, Fit
+from coterie.methods.linear import learnt_groups
+from coterie.methods.nearest_centre import NearestCentre
+from coterie.types import Matrix, Progress, silent
 
 MANY_ROWS = 200_000
 """From here on `kmeans` works on mini-batches."""
+
+BY_CENTRES = ("kmeans", "minibatch", "spherical")
 
 
 class TwoStep:
@@ -38,15 +41,14 @@ class TwoStep:
         vectors = self.features.fit_transform(texts, progress)
         progress("clustering", 0, 1)
         space = umap_space(vectors, self.random_state) if self.umap else vectors
-        labels = self._cluster(space, n_clusters)
-        by_centres = not self.umap and self.clusterer in ("kmeans", "minibatch", "spherical")
-        make = NearestCentre.of_groups if by_centres else learnt_groups
-        assigner = make(vectors, labels, n_clusters)
+        fitted = self._estimator(len(space), n_clusters).fit(space)
+        if self.clusterer in BY_CENTRES and not self.umap:
+            centres = np.asarray(fitted.cluster_centers_, dtype=np.float32)
+            assigner: Assigner = NearestCentre.at(centres, vectors, n_clusters)
+        else:
+            assigner = learnt_groups(vectors, np.asarray(fitted.labels_, dtype=np.int64), n_clusters)
         progress("clustering", 1, 1)
         return Fit(self.features, assigner, vectors, assigner.probabilities(vectors))
-
-    def _cluster(self, space: Matrix, n_clusters: int) -> Labels:
-        return np.asarray(self._estimator(len(space), n_clusters).fit(space).labels_, dtype=np.int64)
 
     def _estimator(self, rows: int, n_clusters: int) -> Any:
         from sklearn.cluster import MiniBatchKMeans

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.clusterers.agglomerative import group_means
-from coterie.clusterers.kmeans import unit_rows
 from coterie.types import Labels, Matrix
+from coterie.vectors import group_means, unit_rows
 
 DUNN_ROWS = 4000
 """The Dunn index needs all pairs of rows: beyond this many it looks at a sample drawn with a fixed seed."""

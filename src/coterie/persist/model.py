@@ -34,7 +34,7 @@ _FEATURE_CLASSES = {
 }
 _ASSIGNER_CLASSES = {
     "linear": "coterie.methods.linear:LinearClassifier",
-    "nearest-centre": "coterie.methods.assign:NearestCentre",
+    "nearest-centre": "coterie.methods.nearest_centre:NearestCentre",
 }
 
 
@@ -58,13 +58,26 @@ def save_model(model: TextClusterer, folder: str | os.PathLike[str]) -> None:
         document = {
             "format": FORMAT_VERSION,
             "coterie": coterie.__version__,
-            "parameters": model.get_params(),
+            "parameters": plain_parameters(model),
             "kinds": {"features": model.features_.kind, "assigner": model.assigner_.kind},
             "arrays_sha256": sha256_of(draft / "model.safetensors"),
             "evidence": model.evidence_,
+            "n_features_out": model.n_features_out_,
             "state": state.config,
         }
         write_json_atomic(draft / "model.json", document)
+
+
+def plain_parameters(model: TextClusterer) -> dict[str, Any]:
+    """The parameters as JSON has them: numbers may have come as NumPy's, names as paths."""
+    return {
+        name: int(value)
+        if isinstance(value, np.integer)
+        else os.fspath(value)
+        if isinstance(value, os.PathLike)
+        else value
+        for name, value in model.get_params().items()
+    }
 
 
 def load_model(folder: str | os.PathLike[str]) -> TextClusterer:
@@ -80,7 +93,10 @@ def load_model(folder: str | os.PathLike[str]) -> TextClusterer:
         model.assigner_ = _class_of(_ASSIGNER_CLASSES, kinds["assigner"]).from_state(state.child("assigner"))
         model.labels_ = state.arrays["labels"].astype(np.int64)
         model.evidence_ = document["evidence"]
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        model.n_features_out_ = int(document["n_features_out"])
+    except ModelFormatError:
+        raise
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise ModelFormatError(f"{folder}: model.json is damaged ({error}): fit again, or use a copy") from error
     return model
 

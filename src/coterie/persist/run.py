@@ -19,6 +19,7 @@ from coterie.data.writers import table_writer
 from coterie.errors import ConfigError, InputError, ModelFormatError
 from coterie.persist.environment import machine, peak_memory_mb, versions
 from coterie.persist.folders import new_folder
+from coterie.persist.model import plain_parameters
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,8 +44,8 @@ RUN_FILES = {
 
 def check_free(folder: Path, force: bool) -> None:
     """Before any work: may a run be written here?"""
+    _check_parent(folder)
     if not folder.exists():
-        _check_parent(folder)
         return
     if not folder.is_dir():
         raise ConfigError(f"{folder}: this is a file. Name a folder with --out.")
@@ -87,8 +88,10 @@ def with_answers(frame: pl.DataFrame, probabilities: Matrix) -> pl.DataFrame:
     """Every input column, then `cluster` and `confidence`."""
     import polars as pl
 
-    labels, confidence = probabilities.argmax(axis=1), probabilities.max(axis=1)
-    return frame.with_columns(pl.Series("cluster", labels), pl.Series("confidence", confidence))
+    from coterie.methods.base import labels_of
+
+    answers = {"cluster": labels_of(probabilities), "confidence": probabilities.max(axis=1)}
+    return frame.with_columns(*(pl.Series(name, values) for name, values in answers.items()))
 
 
 def write_run(
@@ -101,11 +104,12 @@ def write_run(
     input_name: str,
     stage_seconds: dict[str, float],
     started: float,
+    force: bool,
 ) -> dict[str, Any]:
     """Writes the whole folder or nothing; gives back what is in `metrics.json`."""
     scores = _scores(clustering, frame, truth_column)
     table = with_answers(frame, clustering.probabilities)
-    with new_folder(folder) as draft:
+    with new_folder(folder, replace=force) as draft:
         for name in ("assignments.parquet", "assignments.csv"):
             with table_writer(draft / name) as writer:
                 writer.write(table)
@@ -117,6 +121,7 @@ def write_run(
         write_json_atomic(draft / "metrics.json", metrics)
         document = _config(clustering, frame, text_column, truth_column, input_name)
         write_json_atomic(draft / "config.json", document)
+        check_free(folder, force)  # again: the fit may have taken long
     return metrics
 
 
@@ -160,6 +165,14 @@ class Run:
         with open_table(self.assignments_path) as table:
             return table.read()
 
+    def internal_scores(self) -> dict[str, float | None]:
+        """The silhouette and Dunn index of the fit, which had the vectors at hand."""
+        try:
+            metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
+            return {name: metrics[name] for name in ("silhouette", "dunn")}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ModelFormatError(f"{self.folder}: metrics.json cannot be read ({error}): fit again") from error
+
     def model(self) -> TextClusterer:
         from coterie.persist.model import load_model
 
@@ -194,7 +207,7 @@ def _config(
     return {
         "format": FORMAT_VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "options": clustering.model.get_params(),
+        "options": plain_parameters(clustering.model),
         "input": {
             "name": input_name,
             "rows": len(frame),

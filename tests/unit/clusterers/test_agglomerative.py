@@ -8,9 +8,10 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.datasets import make_blobs
 
 from coterie.clusterers import Agglomerative
-from coterie.clusterers.agglomerative import cut, group_means, merge_tree
+from coterie.clusterers.agglomerative import cut, merge_tree
 from coterie.errors import ConfigError
 from coterie.metrics.external import accuracy
+from coterie.vectors import group_means
 
 
 @pytest.mark.parametrize(("name", "metric"), [("average", "cosine"), ("ward", "euclidean")])
@@ -53,6 +54,14 @@ def test_beyond_the_limit_cells_are_merged(name: str) -> None:
 def test_more_groups_than_cells_still_gives_that_many() -> None:
     rows = np.random.default_rng(0).normal(size=(300, 4))
     assert len(np.unique(Agglomerative(120, max_rows=100, random_state=0).fit(rows).labels_)) == 120
+
+
+def test_repeated_rows_beyond_the_limit_share_a_cell_and_lose_no_group() -> None:
+    rows = np.repeat(np.random.default_rng(0).normal(size=(40, 4)), 10, axis=0)
+    labels = Agglomerative(40, max_rows=100, random_state=0).fit(rows).labels_
+    assert len(np.unique(labels)) == 40
+    assert (labels.reshape(40, 10) == labels[::10, None]).all()
+    assert len(np.unique(cut([(0.1, 0, 1)], 5))) == 2
 
 
 def test_new_rows_go_to_the_nearest_mean() -> None:

@@ -8,9 +8,10 @@ from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.datasets import make_blobs
 
 from coterie.clusterers import KMeans, SphericalKMeans
-from coterie.clusterers.kmeans import nearest_centres, unit_rows
+from coterie.clusterers.kmeans import nearest_centres
 from coterie.errors import ConfigError
 from coterie.metrics.external import accuracy
+from coterie.vectors import unit_rows
 
 
 def cloud(rows: int = 600, width: int = 20, seed: int = 0) -> np.ndarray:

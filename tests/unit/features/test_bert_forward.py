@@ -13,8 +13,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from coterie.features.bert import BertForward, Int8Linear, Linear, load_bert, quantise_linears
+from coterie.features.bert import BertForward, Linear, load_bert
 from coterie.features.checkpoints import Checkpoint
+from coterie.features.int8 import Int8Linear, quantise_linears
 
 MakeModel = Callable[..., Path]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,6 @@ import pytest
 from coterie.errors import ConfigError
 from coterie.features import checkpoints
 from coterie.features.checkpoints import BUNDLED_SHA256, find_checkpoint
-
-
-@pytest.fixture(autouse=True)
-def forgetful() -> Iterator[None]:
-    """Nothing found by one test is remembered in the next, nor in other files."""
-    find_checkpoint.cache_clear()
-    yield
-    find_checkpoint.cache_clear()
 
 
 @pytest.fixture
@@ -93,8 +84,7 @@ def test_fingerprint_follows_the_content_not_the_name(tiny_bert: Path, tmp_path:
     copy = tmp_path / "elsewhere"
     shutil.copytree(tiny_bert, copy)
     assert find_checkpoint(str(copy)).fingerprint == first
-    for name in ("config.json", "model.safetensors"):
-        find_checkpoint.cache_clear()
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
         content = (copy / name).read_bytes()
         (copy / name).write_bytes(content + b" ")
         assert find_checkpoint(str(copy)).fingerprint != first

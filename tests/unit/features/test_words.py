@@ -6,7 +6,15 @@ import unicodedata
 
 import pytest
 
-from coterie.features.words import count_words, english_stop_words, telling_words_of, words_of
+from coterie.errors import InputError
+from coterie.features.words import (
+    count_words,
+    english_stop_words,
+    learn_words,
+    some_words,
+    telling_words_of,
+    words_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,28 +62,42 @@ def test_stop_words_and_contractions_are_not_telling() -> None:
     assert {"the", "don't", "don’t", "i'm"} <= english_stop_words()
 
 
-def test_counts() -> None:
-    counts, vocabulary = count_words(["Refund, refund the lamp", "the lamp's lamp", "and the"])
+def test_words_are_learnt_and_counted() -> None:
+    counts, vocabulary = learn_words(["Refund, refund the lamp", "the lamp's lamp", "and the"])
     assert vocabulary == ["lamp", "refund"]
     assert counts.toarray().tolist() == [[1, 2], [2, 0], [0, 0]]
 
 
 def test_counts_of_a_given_vocabulary_keep_its_order_and_skip_other_words() -> None:
-    counts, vocabulary = count_words(["refund lamp sofa"], ["refund", "garden", "lamp"])
-    assert vocabulary == ["refund", "garden", "lamp"]
-    assert counts.toarray().tolist() == [[1, 0, 1]]
+    assert count_words(["refund lamp sofa"], ["refund", "garden", "lamp"]).toarray().tolist() == [[1, 0, 1]]
+    assert count_words(["lamp sofa", "garden"], []).shape == (2, 0)
+    assert count_words([], ["lamp"]).shape == (0, 1)
 
 
 @pytest.mark.parametrize(
-    ("texts", "vocabulary", "limits"),
+    ("texts", "limits"),
     [
-        (["the", "and of"], None, {}),
-        (["lamp sofa", "garden chair"], None, {"min_df": 3}),
-        (["lamp sofa", "garden chair", "other words", "again others"], None, {"min_df": 3}),
-        (["lamp sofa", "garden"], [], {}),
+        (["the", "and of"], {}),
+        (["lamp sofa", "garden chair"], {"min_df": 3}),
+        (["lamp sofa", "garden chair", "other words", "again others"], {"min_df": 3}),
     ],
 )
-def test_no_words_no_columns(texts: list[str], vocabulary: list[str] | None, limits: dict[str, int]) -> None:
-    counts, found = count_words(texts, vocabulary, **limits)
+def test_no_words_no_columns(texts: list[str], limits: dict[str, int]) -> None:
+    counts, found = learn_words(texts, **limits)
     assert counts.shape == (len(texts), 0)
     assert found == []
+    with pytest.raises(InputError, match="no words were found"):
+        some_words(texts, **limits)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("नमस्ते दुनिया", ["नमस्ते", "दुनिया"]),
+        ("தமிழ் மொழி", ["தமிழ்", "மொழி"]),
+        ("مَرْحَبًا بالعالم", ["مَرْحَبًا", "بالعالم"]),
+        ("Здравствуйте, мир", ["здравствуйте", "мир"]),
+    ],
+)
+def test_marks_belong_to_their_letters(text: str, words: list[str]) -> None:
+    assert words_of(text) == words

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from coterie.data.atomic import write_text_atomic
+from coterie.data.atomic import draft_beside, replaced_name, write_text_atomic
 from coterie.errors import ConfigError
 from coterie.persist import folders
 from coterie.persist.folders import new_folder
@@ -48,7 +50,7 @@ def test_old_folder_comes_back_when_the_new_one_cannot_be_put_there(
         real(source, target)
 
     monkeypatch.setattr(folders.os, "replace", replace)
-    with pytest.raises(ConfigError, match="the disk is full"), new_folder(tmp_path / "run") as draft:
+    with pytest.raises(ConfigError, match="the disk is full"), new_folder(tmp_path / "run", replace=True) as draft:
         (draft / "new").write_text("x")
     assert os.listdir(tmp_path) == ["run"]
     assert os.listdir(tmp_path / "run") == ["old"]
@@ -91,3 +93,44 @@ def test_folder_that_we_are_in_is_not_free(tmp_path: Path, monkeypatch: pytest.M
     for folder in (Path(), tmp_path / "run", Path("..")):
         with pytest.raises(ConfigError, match="you are in this folder"):
             check_free(folder, force=True)
+
+
+def test_what_was_put_there_meanwhile_is_never_replaced(tmp_path: Path) -> None:
+    def write_slowly() -> None:
+        with new_folder(tmp_path / "run") as draft:
+            (draft / "new").write_text("x")
+            (tmp_path / "run").mkdir()
+            (tmp_path / "run" / "thesis.txt").write_text("years of work")
+
+    with pytest.raises(ConfigError, match="something else was put there meanwhile"):
+        write_slowly()
+    assert os.listdir(tmp_path) == ["run"]
+    assert os.listdir(tmp_path / "run") == ["thesis.txt"]
+
+
+def dead_process() -> int:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    return child.pid
+
+
+def test_drafts_of_killed_processes_are_cleared_and_those_of_living_ones_kept(tmp_path: Path) -> None:
+    target = tmp_path / "run"
+    dead = Path(str(draft_beside(target)).replace(f"-{os.getpid()}-", f"-{dead_process()}-"))
+    living = draft_beside(target)
+    for draft in (dead, living):
+        draft.mkdir()
+        (draft / "half").write_text("x")
+    draft_beside(target)
+    assert not dead.exists()
+    assert living.exists()
+
+
+def test_a_run_moved_aside_by_a_killed_process_comes_back(tmp_path: Path) -> None:
+    target = tmp_path / "run"
+    aside = replaced_name(Path(str(draft_beside(target)).replace(f"-{os.getpid()}-", f"-{dead_process()}-")))
+    aside.mkdir()
+    (aside / "old").write_text("x")
+    draft_beside(target)
+    assert os.listdir(tmp_path) == ["run"]
+    assert os.listdir(target) == ["old"]

@@ -7,9 +7,10 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from coterie.errors import InputError
-from coterie.methods.assign import NearestCentre, fitting_temperature, learnt_groups, softmax
 from coterie.methods.base import labels_of
-from coterie.methods.linear import LinearClassifier
+from coterie.methods.confidence import fitting_temperature, softmax
+from coterie.methods.linear import LinearClassifier, learnt_groups
+from coterie.methods.nearest_centre import NearestCentre
 
 
 def blobs(std: float, rows: int = 400, k: int = 4) -> tuple[np.ndarray, np.ndarray]:

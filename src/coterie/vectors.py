@@ -1,0 +1,27 @@
+"""Arithmetic on rows of vectors that several parts of the package share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def unit_rows(rows: NDArray[Any]) -> NDArray[Any]:
+    """Rows scaled to length 1; rows of zeros stay zeros."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1), dtype=rows.dtype)
+
+
+def group_means(
+    rows: NDArray[Any], weights: NDArray[np.float64], labels: NDArray[np.int64]
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Weighted mean and total weight of each group."""
+    from scipy.sparse import csr_matrix
+
+    k = int(labels.max()) + 1
+    masses = np.bincount(labels, weights=weights, minlength=k).astype(np.float64)
+    member = csr_matrix((weights, (labels, np.arange(len(labels)))), shape=(k, len(labels)))
+    sums = member @ rows
+    return np.asarray(sums / np.maximum(masses, 1e-300)[:, None], dtype=rows.dtype), masses
