@@ -2,7 +2,8 @@
 
 BERTopic is not a dependency: run this in an environment that has both, with the same torch.
 COTERIE_DATA=folder python benchmarks/bertopic_peer.py
-Each contender runs in a process of its own, from texts to labels, loading included, Coterie's cache empty. Twice in turns; the better time of each counts.
+Each contender runs in a process of its own, from texts to labels, loading included, Coterie's cache empty.
+Twice in turns; the better time of each counts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The default method against k-means on the encoder's vectors, seeds 0 to 2, true k.
 
 COTERIE_DATA=folder python benchmarks/default_method.py [NAME ...]   (default: the eight sets of the AECL paper)
-Labels are used for the scores only. Results are written after every set. The first fit of a set encodes it; the others
-find its vectors in the cache, so the seconds of seed 0 are from texts to groups, those of seeds 1 and 2 without encoding.
+Labels are used for the scores only. Results are written after every set. The first fit of a set may have to encode it;
+the others find its vectors in the cache, so only the seconds of seeds 1 and 2 are always without encoding.
 """
 
 from __future__ import annotations

@@ -238,9 +238,13 @@ def test_column_that_the_result_needs(column: str, refused: Refused, tmp_path: P
     assert message.startswith(f"in.csv: the column '{column}' is there already")
 
 
-def test_seed_out_of_range(refused: Refused, tmp_path: Path) -> None:
+def test_seed_out_of_range(run_cli: Any, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text(GOOD)
-    assert "-1 is not usable" in refused("fit", "in.csv", "--text", "text", "--seed", -1, *FIT)
+    done = run_cli("fit", "in.csv", "--text", "text", "--seed", -1, *FIT, cwd=tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert "--seed" in done.err
+    assert "-1" in done.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv"]
 
 
 # Where to write
