@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,6 +18,15 @@ from coterie.registry import AUTO, Effort, Settings, build
 from coterie.types import Labels, Matrix, Progress, silent
 
 ROWS_AT_ONCE = 50_000
+MANY_ROWS = 5_000
+
+
+def _threads_for(rows: int) -> AbstractContextManager[object]:
+    """One BLAS thread for few texts: two gain nothing there, and on a busy machine they wait for each other."""
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[object] = threadpool_limits(1 if rows < MANY_ROWS else None, user_api="blas")
+    return limits
 
 
 class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -60,7 +70,8 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         texts = check_texts(X)
         n_clusters = check_n_clusters(texts, self.n_clusters)
         method = build(self.method, self._settings(n_clusters))
-        fit = method.fit(texts, n_clusters, progress)
+        with _threads_for(len(texts)):
+            fit = method.fit(texts, n_clusters, progress)
         fit.number_by_size()
         if len(np.unique(fit.labels)) < n_clusters:
             found = len(np.unique(fit.labels))

@@ -53,6 +53,8 @@ def options(
 
 def main() -> NoReturn:
     """Runs the command; a user sees a message and an exit code, never a traceback."""
+    # Threads that spin while they wait make a fit several times slower when other programs want the cores.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         _run()
     except CoterieError as error:
