@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from coterie.data.check import check_n_clusters, check_texts
 from coterie.errors import ConfigError, InputError
 from coterie.methods.base import labels_of
-from coterie.registry import AUTO, Effort, Settings, build
+from coterie.registry import AUTO, Effort, Precision, Settings, build
 from coterie.types import Labels, Matrix, Progress, silent
 
 ROWS_AT_ONCE = 50_000
@@ -53,7 +53,7 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         method: str = AUTO,
         effort: Effort = "fast",
         encoder: str = "minilm",
-        precision: Literal["fp32", "int8"] = "fp32",
+        precision: Precision = "fp32",
         word_vectors: str | None = None,
         random_state: int = 0,
     ) -> None:
@@ -73,14 +73,15 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         with _threads_for(len(texts)):
             fit = method.fit(texts, n_clusters, progress)
         fit.number_by_size()
-        if len(np.unique(fit.labels)) < n_clusters:
-            found = len(np.unique(fit.labels))
+        labels = fit.labels
+        found = len(np.unique(labels))
+        if found < n_clusters:
             raise InputError(
                 f"texts: {n_clusters:,} groups were asked for, but only {found:,} can be told apart. "
                 f"Ask for at most {found:,}, or use another method."
             )
         self.features_, self.assigner_ = fit.features, fit.assigner
-        self.vectors_, self.probabilities_, self.labels_ = fit.vectors, fit.probabilities, fit.labels
+        self.vectors_, self.probabilities_, self.labels_ = fit.vectors, fit.probabilities, labels
         self.evidence_ = fit.evidence
         self.n_features_out_ = int(fit.vectors.shape[1])
         return self

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from coterie.methods.base import Features, Method
 
 Effort = Literal["fast", "balanced", "full"]
+Precision = Literal["fp32", "int8"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 PATIENCE: dict[Effort, int] = {"fast": 1, "balanced": 2, "full": 5}
 """How much longer than `fast` a method without training may look for the best start of k-means."""
@@ -56,7 +57,7 @@ class Settings:
     n_clusters: int
     effort: Effort
     encoder: str
-    precision: Literal["fp32", "int8"]
+    precision: Precision
     word_vectors: str | None
     random_state: int
 

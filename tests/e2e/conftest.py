@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -57,6 +58,25 @@ class FinishedFit:
 
 def rows_of_csv(text: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text, newline="")))
+
+
+@pytest.fixture(scope="session")
+def table_bytes() -> Callable[[str, pl.DataFrame], bytes]:
+    """A table as a file's bytes, in the format that the name tells; plain text takes its column `text`."""
+
+    def write(name: str, table: pl.DataFrame) -> bytes:
+        plain, file = name.removesuffix(".gz"), io.BytesIO()
+        if plain.endswith(".txt"):
+            file.write("\n".join(table["text"]).encode())
+        elif plain.endswith(".jsonl"):
+            table.write_ndjson(file)
+        elif plain.endswith(".parquet"):
+            table.write_parquet(file)
+        else:
+            table.write_csv(file, separator="\t" if plain.endswith(".tsv") else ",")
+        return gzip.compress(file.getvalue()) if name.endswith(".gz") else file.getvalue()
+
+    return write
 
 
 def contents(folder: Path) -> dict[str, bytes | None]:

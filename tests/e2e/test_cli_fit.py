@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
 import os
 import re
@@ -176,27 +174,18 @@ def test_force_replaces_the_whole_run(run_cli: Cli, small_fit: Any, small_run: P
     assert link.is_symlink()
 
 
-def written(name: str, texts: list[str]) -> bytes:
-    """A table of these texts, in the format that the name tells."""
-    plain = name.removesuffix(".gz")
-    table, file = pl.DataFrame({"id": range(len(texts)), "text": texts}), io.BytesIO()
-    if plain.endswith(".txt"):
-        file.write("\n".join(texts).encode())
-    elif plain.endswith(".jsonl"):
-        table.write_ndjson(file)
-    elif plain.endswith(".parquet"):
-        table.write_parquet(file)
-    else:
-        table.write_csv(file, separator="\t" if plain.endswith(".tsv") else ",")
-    return gzip.compress(file.getvalue()) if name.endswith(".gz") else file.getvalue()
-
-
 @pytest.mark.parametrize("name", ["in.tsv", "in.parquet", "-.txt.gz"])
 def test_every_format_gives_the_same_groups(
-    name: str, run_cli: Cli, small_fit: Any, texts: list[str], tmp_path: Path
+    table_bytes: Callable[[str, pl.DataFrame], bytes],
+    name: str,
+    run_cli: Cli,
+    small_fit: Any,
+    texts: list[str],
+    tmp_path: Path,
 ) -> None:
     """Names that start with `-` come on standard input. The other formats are read in the tests of `predict`."""
-    content, file, stdin = written(name, texts), tmp_path / name, None
+    table = pl.DataFrame({"id": range(len(texts)), "text": texts})
+    content, file, stdin = table_bytes(name, table), tmp_path / name, None
     if name.startswith("-"):
         file, stdin = Path("-"), content
     else:
@@ -293,7 +282,7 @@ import coterie.persist.run as run
 whole = run.write_json_atomic
 def kill(path, value):
     whole(path, value)
-    if path.name == sys.argv.pop(1):
+    if path.name == LAST_FILE:
         os.kill(os.getpid(), signal.SIGKILL)
 run.write_json_atomic = kill
 sys.argv[0] = "coterie"
@@ -304,25 +293,23 @@ main()
 
 @pytest.mark.parametrize("last_file", ["clusters.json", "metrics.json"])
 def test_killed_while_writing_the_same_command_ends_as_if_nothing_had_been(
-    run_cli: Any, small_fit: Any, texts: list[str], tmp_path: Path, last_file: str
+    texts: list[str], tmp_path: Path, last_file: str
 ) -> None:
     (tmp_path / "texts.txt").write_text("\n".join(texts) + "\n")
     command = ["fit", "texts.txt", "--k", "4", "--method", "tfidf+kmeans", "--out", "run"]
-    # Only the file that is waited for is written by the patched function before the kill.
-    script = KILLED_WHILE_WRITING.replace("sys.argv.pop(1)", repr(last_file))
+    script = KILLED_WHILE_WRITING.replace("LAST_FILE", repr(last_file))
     killed = subprocess.run([sys.executable, "-c", script, *command], cwd=tmp_path, capture_output=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert not (tmp_path / "run").exists()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")], "a draft was left behind"
     unbroken = tmp_path / "unbroken"
     unbroken.mkdir()
-    for folder, out in ((tmp_path, "run"), (unbroken, "run")):
+    for folder in (tmp_path, unbroken):
         finished = subprocess.run(
             [sys.executable, "-m", "coterie", "fit", str(tmp_path / "texts.txt"), *command[2:]],
             cwd=folder, capture_output=True, check=False,
         )  # fmt: skip
         assert finished.returncode == 0, finished.stderr
-        assert (folder / out).is_dir()
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
     name = "assignments.csv"
     assert (tmp_path / "run" / name).read_bytes() == (unbroken / "run" / name).read_bytes()

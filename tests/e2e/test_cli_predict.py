@@ -15,6 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 Cli = Callable[..., Any]
+TableBytes = Callable[[str, pl.DataFrame], bytes]
 Refused = Callable[..., str]
 
 ANSWERS = ("cluster", "confidence")
@@ -54,21 +55,6 @@ def test_company_and_order_change_nothing(run_cli: Cli, demo_fit: Any, tmp_path:
 # Without the encoder: formats
 
 
-def encoded(name: str, table: pl.DataFrame) -> bytes:
-    """The table as gzip, in the format that the name tells."""
-    file = io.BytesIO()
-    plain = name.removesuffix(".gz")
-    if plain.endswith(".txt"):
-        file.write("\n".join(table["text"]).encode())
-    elif plain.endswith(".jsonl"):
-        table.write_ndjson(file)
-    elif plain.endswith(".parquet"):
-        table.write_parquet(file)
-    else:
-        table.write_csv(file, separator="\t" if plain.endswith(".tsv") else ",")
-    return gzip.compress(file.getvalue()) if name.endswith(".gz") else file.getvalue()
-
-
 def decoded(path: Path) -> pl.DataFrame:
     content = path.read_bytes()
     if path.name.endswith(".gz"):
@@ -91,10 +77,12 @@ def decoded(path: Path) -> pl.DataFrame:
         ("in.txt", "out.jsonl"),
     ],
 )
-def test_every_format_in_and_out(source: str, target: str, run_cli: Cli, small_fit: Any, tmp_path: Path) -> None:
+def test_every_format_in_and_out(
+    table_bytes: TableBytes, source: str, target: str, run_cli: Cli, small_fit: Any, tmp_path: Path
+) -> None:
     """Cells of text formats are texts: so are the numbers of `id`, wherever they go."""
     fitted = small_fit.table().with_columns(pl.col("id").cast(pl.String))
-    (tmp_path / source).write_bytes(encoded(source, fitted.drop(ANSWERS)))
+    (tmp_path / source).write_bytes(table_bytes(source, fitted.drop(ANSWERS)))
     done = run_cli("predict", small_fit.folder, tmp_path / source, "--out", tmp_path / target, "--quiet")
     assert (done.code, done.out, done.err) == (0, "", "")
     expected = fitted.select("text", *ANSWERS) if ".txt" in source else fitted
@@ -111,8 +99,10 @@ def test_standard_input_to_standard_output(run_cli: Cli, small_fit: Any) -> None
     assert done.err.startswith("predicting: done in ")
 
 
-def test_only_column_or_a_named_one_is_used(run_cli: Cli, small_fit: Any, texts: list[str]) -> None:
-    content = encoded("in.csv", pl.DataFrame({"id": ["x"] * 60, "words": texts, "other words": texts[::-1]}))
+def test_only_column_or_a_named_one_is_used(
+    table_bytes: TableBytes, run_cli: Cli, small_fit: Any, texts: list[str]
+) -> None:
+    content = table_bytes("in.csv", pl.DataFrame({"id": ["x"] * 60, "words": texts, "other words": texts[::-1]}))
     done = run_cli("predict", small_fit.folder, "-", "--text", "words", "--quiet", stdin=content)
     assert (done.code, done.err) == (0, "")
     answers = read_csv(io.StringIO(done.out))
@@ -128,7 +118,9 @@ def long_texts(texts: list[str]) -> list[str]:
     return [f"{texts[row % 60]} and {texts[row * 7 % 60]} again" for row in range(9001)]
 
 
-def test_batches_equal_row_by_row(run_cli: Cli, small_fit: Any, long_texts: list[str], tmp_path: Path) -> None:
+def test_batches_equal_row_by_row(
+    table_bytes: TableBytes, run_cli: Cli, small_fit: Any, long_texts: list[str], tmp_path: Path
+) -> None:
     """Batches have 8,192 rows: the last of the first, and the first of the second."""
     write_texts(tmp_path / "all.jsonl", long_texts)
     done = run_cli(
@@ -139,7 +131,7 @@ def test_batches_equal_row_by_row(run_cli: Cli, small_fit: Any, long_texts: list
     assert answers["text"].to_list() == long_texts
     for row in (8191, 8192):
         alone = run_cli(
-            "predict", small_fit.folder, "-", "--quiet", stdin=encoded("in.jsonl", answers[[row]][["text"]])
+            "predict", small_fit.folder, "-", "--quiet", stdin=table_bytes("in.jsonl", answers[[row]][["text"]])
         )
         assert alone.code == 0, alone.err
         assert_frame_equal(read_csv(io.StringIO(alone.out)), answers[[row]], abs_tol=1e-6)

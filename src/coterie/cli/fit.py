@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from coterie.cli.console import StageTimes, print_json, progress_on_stderr, shortened
+from coterie.registry import Effort, Precision
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,9 +28,9 @@ def fit(
     out: Annotated[Path, typer.Option(help="The run folder to write.")],
     text: Annotated[str | None, typer.Option(help="The column with the texts.")] = None,
     method: Annotated[str, typer.Option(help="See `coterie methods`.")] = "auto",
-    effort: Annotated[Literal["fast", "balanced", "full"], typer.Option(help="How long it may take.")] = "fast",
+    effort: Annotated[Effort, typer.Option(help="How long it may take.")] = "fast",
     encoder: Annotated[str, typer.Option(help="See `coterie encoders`; a folder or a Hugging Face name.")] = "minilm",
-    precision: Annotated[Literal["fp32", "int8"], typer.Option(help="int8 encodes faster, slightly coarser.")] = "fp32",
+    precision: Annotated[Precision, typer.Option(help="int8 encodes faster, slightly coarser.")] = "fp32",
     word_vectors: Annotated[str | None, typer.Option(help="A word2vec or GloVe file for methods with sif.")] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same texts and seed, same groups.")] = 0,
     truth: Annotated[str | None, typer.Option(help="A column with true groups, used only for scores.")] = None,
@@ -43,7 +44,9 @@ def fit(
     started = time.monotonic()
     check_free(out, force)
     frame, column, texts = _read(file, text, truth, k)
-    options = {
+    from coterie.api import cluster  # slow to load, so only now that the input is known to be sound
+
+    options: dict[str, Any] = {
         "n_clusters": k,
         "method": method,
         "effort": effort,
@@ -54,7 +57,7 @@ def fit(
     }
     with progress_on_stderr(quiet) as shown:
         progress = StageTimes(shown)
-        clustering = _cluster(texts, options, progress)
+        clustering = cluster(texts, progress=progress, **options)
         metrics = write_run(
             out,
             clustering,
@@ -95,12 +98,6 @@ def _read(file: str, text: str | None, truth: str | None, k: int) -> tuple[pl.Da
     texts = texts_of(frame, column, name)
     check_n_clusters(texts, k, name=name, option="--k")
     return frame, column, texts
-
-
-def _cluster(texts: list[str], options: dict[str, Any], progress: StageTimes) -> Clustering:
-    from coterie.api import cluster
-
-    return cluster(texts, progress=progress, **options)
 
 
 def _print_summary(clustering: Clustering, metrics: dict[str, Any], out: Path) -> None:

@@ -132,8 +132,8 @@ def _is_alive(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # there, but another user's
-        return True
+    except PermissionError:  # there, but another user's
+        pass
     return True
 
 

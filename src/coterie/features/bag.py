@@ -91,12 +91,10 @@ class TopicMixture:
         progress("fitting topics", 0, 1)
         self._lda = _new_lda(self.topics, self.random_state).fit(counts)
         progress("fitting topics", 1, 1)
-        return self.transform(texts)
+        return self._mixtures(counts)
 
     def transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
-        if not texts:
-            return np.empty((0, self.topics), dtype=np.float32)
-        return np.asarray(self._lda.transform(count_words(texts, self.vocabulary)), dtype=np.float32)
+        return self._mixtures(count_words(texts, self.vocabulary))
 
     def state(self) -> State:
         config = {"topics": self.topics, "max_words": self.max_words, "random_state": self.random_state}
@@ -111,6 +109,11 @@ class TopicMixture:
         mixture.vocabulary = list(vocabulary)
         mixture._lda = _lda_from(state.arrays, mixture.random_state)
         return mixture
+
+    def _mixtures(self, counts: csr_matrix) -> Matrix:
+        if counts.shape[0] == 0:  # which scikit-learn refuses
+            return np.empty((0, self.topics), dtype=np.float32)
+        return np.asarray(self._lda.transform(counts), dtype=np.float32)
 
 
 def _new_lda(topics: int, random_state: int) -> LatentDirichletAllocation:

@@ -86,8 +86,7 @@ def _in_folder(name: str, folder: Path) -> Checkpoint:
     if not weights:
         raise ConfigError(f"encoder folder {name!r} has no .safetensors weights (pickled ones are never loaded)")
     digest = hashlib.sha256()
-    tokenizer = [path for path in (folder / "tokenizer.json",) if path.is_file()]
-    for path in [folder / "config.json", *tokenizer, *weights]:
+    for path in [folder / "config.json", *folder.glob("tokenizer.json"), *weights]:
         digest.update(bytes.fromhex(sha256_of(path)))
     return Checkpoint(name, folder, digest.hexdigest())
 

@@ -54,8 +54,11 @@ class Fit:
     features: Features
     assigner: Assigner
     vectors: Matrix
-    probabilities: Matrix
     evidence: list[dict[str, Any]] = field(default_factory=list)
+    probabilities: Matrix = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.probabilities = self.assigner.probabilities(self.vectors)
 
     @property
     def labels(self) -> Labels:

@@ -56,13 +56,12 @@ class Duet:
         scores = {name: float(np.nan_to_num(silhouette(centred, labels))) for name, labels in candidates.items()}
         best = max(scores, key=lambda name: scores[name])
         assigner = learnt_groups(vectors[sample], candidates[best], n_clusters)
-        probabilities = assigner.probabilities(vectors)
         progress("finding groups", STAGES, STAGES)
         evidence = [
             {"candidate": name, "criterion": "silhouette", "score": round(score, 4), "kept": name == best}
             for name, score in scores.items()
         ]
-        return Fit(features, assigner, vectors, probabilities, evidence)
+        return Fit(features, assigner, vectors, evidence)
 
     def _sample(self, texts: Sequence[str]) -> Labels:
         if len(texts) <= MOST_ROWS:

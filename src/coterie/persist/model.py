@@ -70,14 +70,13 @@ def save_model(model: TextClusterer, folder: str | os.PathLike[str]) -> None:
 
 def plain_parameters(model: TextClusterer) -> dict[str, Any]:
     """The parameters as JSON has them: numbers may have come as NumPy's, names as paths."""
-    return {
-        name: int(value)
-        if isinstance(value, np.integer)
-        else os.fspath(value)
-        if isinstance(value, os.PathLike)
-        else value
-        for name, value in model.get_params().items()
-    }
+    return {name: _plain(value) for name, value in model.get_params().items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.integer):
+        return int(value)
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def load_model(folder: str | os.PathLike[str]) -> TextClusterer:
