@@ -11,18 +11,27 @@ if TYPE_CHECKING:
     from coterie.errors import ConfigError, CoterieError, InputError, ModelFormatError
     from coterie.estimator import TextClusterer
     from coterie.result import Clustering
+    from coterie.systems import AECL, RSTC, SCCL, VaSCL
 
 __all__ = [
+    "AECL",
+    "RSTC",
+    "SCCL",
     "Clustering",
     "ConfigError",
     "CoterieError",
     "InputError",
     "ModelFormatError",
     "TextClusterer",
+    "VaSCL",
     "cluster",
 ]
 
 _HOMES = {
+    "AECL": "systems",
+    "RSTC": "systems",
+    "SCCL": "systems",
+    "VaSCL": "systems",
     "Clustering": "result",
     "ConfigError": "errors",
     "CoterieError": "errors",

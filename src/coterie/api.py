@@ -11,10 +11,18 @@ from coterie.result import Clustering, describe
 from coterie.types import Progress, silent
 
 
-def cluster(texts: Sequence[str], n_clusters: int, *, progress: Progress = silent, **options: Any) -> Clustering:
-    """Groups texts into exactly `n_clusters` groups; `options` are those of `TextClusterer`."""
+def cluster(
+    texts: Sequence[str],
+    n_clusters: int,
+    *,
+    views: Sequence[Sequence[str]] = (),
+    truth: Sequence[Any] | None = None,
+    progress: Progress = silent,
+    **options: Any,
+) -> Clustering:
+    """Groups texts into exactly `n_clusters` groups; `options` are those of `TextClusterer`, `views` those of `fit`."""
     texts = check_texts(texts)
-    model = TextClusterer(n_clusters, **options).fit(texts, progress=progress)
+    model = TextClusterer(n_clusters, **options).fit(texts, truth, views=views, progress=progress)
     progress("describing the groups", 0, 1)
     result = describe(texts, model)
     progress("describing the groups", 1, 1)

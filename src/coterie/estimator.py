@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
@@ -40,10 +41,11 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
     encoder : `minilm` (bundled), a model folder, or a Hugging Face name.
     precision : `fp32`, or `int8` for faster and slightly coarser encoding.
     word_vectors : a word2vec or GloVe file for the methods with `sif`; by default distilled from the encoder.
+    settings : what the method itself can be told, by name; each method's page lists it.
     random_state : same texts, same seed, same versions: same groups.
 
     After `fit`: `labels_`, `probabilities_` (rows sum to 1), `vectors_` (the texts in the method's space), `evidence_`
-    (what was tried and why this was kept), `n_features_out_`.
+    (what was tried and why this was kept), `history_` (every epoch of training), `n_features_out_`.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         encoder: str = "minilm",
         precision: Precision = "fp32",
         word_vectors: str | None = None,
+        settings: Mapping[str, Any] | None = None,
         random_state: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
@@ -63,13 +66,20 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         self.encoder = encoder
         self.precision = precision
         self.word_vectors = word_vectors
+        self.settings = settings
         self.random_state = random_state
 
-    def fit(self, X: Any, y: object = None, *, progress: Progress = silent) -> Self:
-        """Learns the groups of the texts X; `progress` is told how far each stage has come."""
+    def fit(self, X: Any, y: Any = None, *, views: Sequence[Any] = (), progress: Progress = silent) -> Self:
+        """Learns the groups of the texts X; `progress` is told how far each stage has come.
+
+        `views` are other wordings of every text, for the methods that learn from them. Nothing is learnt from the true
+        groups y: a trained method's history says how it stood by them.
+        """
         texts = check_texts(X)
         n_clusters = check_n_clusters(texts, self.n_clusters)
-        method = build(self.method, self._settings(n_clusters))
+        truth = None if y is None else _numbered(y, len(texts))
+        checked = [_same_length(check_texts(view, name="view"), len(texts)) for view in views]
+        method = build(self.method, self._settings(n_clusters, checked, truth))
         with _threads_for(len(texts)):
             fit = method.fit(texts, n_clusters, progress)
         fit.number_by_size()
@@ -82,7 +92,7 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
             )
         self.features_, self.assigner_ = fit.features, fit.assigner
         self.vectors_, self.probabilities_, self.labels_ = fit.vectors, fit.probabilities, labels
-        self.evidence_ = fit.evidence
+        self.evidence_, self.history_ = fit.evidence, fit.history
         self.n_features_out_ = int(fit.vectors.shape[1])
         return self
 
@@ -134,8 +144,31 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         tags.transformer_tags.preserves_dtype = []  # vectors are float32, whatever texts are
         return tags
 
-    def _settings(self, n_clusters: int) -> Settings:
+    def _settings(self, n_clusters: int, views: list[list[str]], truth: Labels | None) -> Settings:
         seed = self.random_state
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
             raise ConfigError(f"random_state={seed!r} is not usable: give a whole number from 0 to {2**32 - 1}")
-        return Settings(n_clusters, self.effort, self.encoder, self.precision, self.word_vectors, int(seed))
+        return Settings(
+            n_clusters,
+            self.effort,
+            self.encoder,
+            self.precision,
+            self.word_vectors,
+            int(seed),
+            own=self.settings or {},
+            views=views,
+            truth=truth,
+        )
+
+
+def _same_length(view: list[str], rows: int) -> list[str]:
+    if len(view) != rows:
+        raise InputError(f"view: {len(view):,} texts for {rows:,} rows. Give one for each row.")
+    return view
+
+
+def _numbered(truth: Any, rows: int) -> Labels:
+    values = np.asarray(truth, dtype=str).reshape(-1)
+    if len(values) != rows:
+        raise InputError(f"y: {len(values):,} true groups for {rows:,} rows. Give one for each row, or none at all.")
+    return np.asarray(np.unique(values, return_inverse=True)[1], dtype=np.int64)

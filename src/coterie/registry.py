@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from coterie.errors import ConfigError
 
 if TYPE_CHECKING:
     from coterie.features.transformer import TransformerEncoder
     from coterie.methods.base import Features, Method
+    from coterie.methods.deep import DeepModel
+    from coterie.types import Labels
 
 Effort = Literal["fast", "balanced", "full"]
 Precision = Literal["fp32", "int8"]
@@ -50,9 +53,34 @@ class MethodInfo:
     source: str
 
 
+DEEP = {
+    "aecl": (
+        MethodInfo("aecl", "attention between texts, similarity-guided contrast, pseudo-labels", "Yao and Li 2025"),
+        "coterie.methods.aecl:AECL",
+    ),
+    "sccl": (
+        MethodInfo("sccl", "contrast between augmentations, texts drawn to centres", "Zhang et al. 2021"),
+        "coterie.methods.sccl:SCCL",
+    ),
+    "rstc": (
+        MethodInfo("rstc", "pseudo-labels by self-adaptive optimal transport", "Zheng et al. 2023"),
+        "coterie.methods.rstc:RSTC",
+    ),
+    "vascl": (
+        MethodInfo("vascl", "contrast with virtual augmentations, then k-means", "Zhang et al. 2022"),
+        "coterie.methods.vascl:VaSCL",
+    ),
+}
+"""The trained methods and where their models are."""
+
+
 @dataclass(frozen=True)
 class Settings:
-    """What a method may need to be built."""
+    """What a method may need to be built.
+
+    `own` are the method's own settings by name. `views` are other wordings of every text. `truth`, where known, only
+    enters the history.
+    """
 
     n_clusters: int
     effort: Effort
@@ -60,6 +88,9 @@ class Settings:
     precision: Precision
     word_vectors: str | None
     random_state: int
+    own: Mapping[str, Any] = field(default_factory=dict)
+    views: Sequence[Sequence[str]] = ()
+    truth: Labels | None = None
 
 
 def known_methods() -> list[MethodInfo]:
@@ -71,7 +102,7 @@ def known_methods() -> list[MethodInfo]:
         for feature, about in FEATURES.items()
         for clusterer, how in CLUSTERERS.items()
     ]
-    return [auto, own, *combinations]
+    return [auto, own, *(info for info, _ in DEEP.values()), *combinations]
 
 
 def build(name: str, settings: Settings) -> Method:
@@ -79,19 +110,32 @@ def build(name: str, settings: Settings) -> Method:
     if settings.effort not in EFFORTS:
         raise ConfigError(f"effort={settings.effort!r} is not known: use one of {', '.join(EFFORTS)}")
     name = DEFAULT_METHOD if name == AUTO else name
-    method = _duet(settings) if name == "duet" else _two_step(name, settings)
+    if name in DEEP:
+        method: Method = _deep(name, settings)
+    else:
+        method = _duet(settings) if name == "duet" else _two_step(name, settings)
     _refuse_unused(name, settings)
     return method
+
+
+def model_class(name: str) -> type[DeepModel]:
+    """The model of a trained method."""
+    module, class_name = DEEP[name][1].split(":")
+    found: type[DeepModel] = getattr(import_module(module), class_name)
+    return found
 
 
 def _refuse_unused(name: str, settings: Settings) -> None:
     """An option that a method does not use would be ignored without a word."""
     feature = name.split("+")[0]
+    if name not in DEEP and (settings.own or settings.views):
+        what = f"the setting {next(iter(settings.own))!r} is" if settings.own else "augmented columns are"
+        raise ConfigError(f"{what} of no use to the method {name!r}: leave it out, or use one of {', '.join(DEEP)}")
     if settings.word_vectors is not None and feature != "sif":
         raise ConfigError(
             f"word vectors are of no use to the method {name!r}: leave them out, or use a method with sif"
         )
-    if feature in ("duet", "minilm") or (feature == "sif" and settings.word_vectors is None):
+    if feature in ("duet", "minilm", *DEEP) or (feature == "sif" and settings.word_vectors is None):
         return
     if (settings.encoder, settings.precision) != ("minilm", "fp32"):
         raise ConfigError(
@@ -103,6 +147,23 @@ def _duet(settings: Settings) -> Method:
     from coterie.methods.duet import Duet
 
     return Duet(_encoder(settings), patience=PATIENCE[settings.effort], random_state=settings.random_state)
+
+
+def _deep(name: str, settings: Settings) -> Method:
+    from coterie.methods.deep import Deep
+    from coterie.methods.settings import read_settings
+
+    model = model_class(name)
+    return Deep(
+        name,
+        model,
+        read_settings(model.settings_class, settings.own, name),
+        _encoder(settings),
+        effort=settings.effort,
+        random_state=settings.random_state,
+        views=settings.views,
+        truth=settings.truth,
+    )
 
 
 def _two_step(name: str, settings: Settings) -> Method:

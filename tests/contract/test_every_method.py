@@ -13,6 +13,12 @@ from coterie.registry import known_methods
 K = 4
 METHODS = [info.name for info in known_methods()] + ["minilm+umap+kmeans", "tfidf+umap+ahc"]
 
+# Sixty texts are one step an epoch, after which everything is looked at: rules that count steps make hundreds of them.
+SHORTER = {
+    "aecl": {"contrast_epochs": 20, "guided_epochs": 60, "joint_epochs": 60},
+    "vascl": {"epochs": 60},
+}
+
 SUBJECTS = {
     "cat": "the {} cat sleeps on the warm sofa and purrs at its owner",
     "bank": "my {} bank charged a fee on the account and the payment failed",
@@ -47,7 +53,8 @@ def corpus() -> tuple[list[str], list[str]]:
 
 @pytest.fixture(scope="module", params=METHODS)
 def fitted(request: pytest.FixtureRequest, corpus: tuple[list[str], list[str]]) -> TextClusterer:
-    return TextClusterer(K, method=request.param, random_state=1).fit(corpus[0])
+    settings = SHORTER.get(request.param)
+    return TextClusterer(K, method=request.param, settings=settings, random_state=1).fit(corpus[0])
 
 
 def test_every_row_has_a_group_and_every_group_a_row(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from typing import NoReturn
+import warnings
+from pathlib import Path
+from typing import NoReturn, TextIO
 
 import typer
 
@@ -51,16 +53,30 @@ def options(
     """What comes before the name of a command."""
 
 
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """What we have to tell a user, in one plain line; other libraries' warnings are for programmers."""
+    if category is UserWarning and Path(filename).is_relative_to(Path(__file__).parents[1]):
+        print(f"note: {message}", file=sys.stderr)
+
+
 def main() -> NoReturn:
     """Runs the command; a user sees a message and an exit code, never a traceback."""
     # Threads that spin while they wait make a fit several times slower when other programs want the cores.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    warnings.showwarning = _show_warning
     try:
         _run()
     except CoterieError as error:
         _fail(str(error), BAD_INPUT)
     except KeyboardInterrupt:
-        _fail("stopped. Nothing was written; vectors that fit has computed are kept for the next time.", INTERRUPTED)
+        _fail("stopped. Nothing was written; given again, the same fit command goes on where it stopped.", INTERRUPTED)
     except MemoryError:
         _fail("not enough memory for this. Use fewer rows, or --method minilm+minibatch.", 1)
     except BrokenPipeError:

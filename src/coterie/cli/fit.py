@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coterie.cli.console import StageTimes, print_json, progress_on_stderr, shortened
+from coterie.errors import ConfigError
 from coterie.registry import Effort, Precision
 
 if TYPE_CHECKING:
@@ -32,6 +33,12 @@ def fit(
     encoder: Annotated[str, typer.Option(help="See `coterie encoders`; a folder or a Hugging Face name.")] = "minilm",
     precision: Annotated[Precision, typer.Option(help="int8 encodes faster, slightly coarser.")] = "fp32",
     word_vectors: Annotated[str | None, typer.Option(help="A word2vec or GloVe file for methods with sif.")] = None,
+    augment_columns: Annotated[
+        str | None, typer.Option(help="Columns with other wordings of each text, for trained methods: eda or a,b.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the method itself, as init=kmeans; may be repeated.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same texts and seed, same groups.")] = 0,
     truth: Annotated[str | None, typer.Option(help="A column with true groups, used only for scores.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a finished run of this name.")] = False,
@@ -39,11 +46,15 @@ def fit(
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Group the texts of FILE and write labels, words, scores and the model to a run folder."""
+    from coterie.engine.ranks import process_rank
     from coterie.persist.run import check_free, write_run
 
     started = time.monotonic()
-    check_free(out, force)
-    frame, column, texts = _read(file, text, truth, k)
+    is_main = process_rank() == 0  # of several processes that train together the first prints and writes for all
+    if is_main:
+        check_free(out, force)
+    own = dict(_setting(written) for written in set_ or [])
+    frame, column, texts, views = _read(file, text, truth, k, augment_columns)
     from coterie.api import cluster  # slow to load, so only now that the input is known to be sound
 
     options: dict[str, Any] = {
@@ -53,11 +64,15 @@ def fit(
         "encoder": encoder,
         "precision": precision,
         "word_vectors": word_vectors,
+        "settings": own or None,
         "random_state": seed,
     }
-    with progress_on_stderr(quiet) as shown:
+    groups = None if truth is None else frame.get_column(truth).to_list()
+    with progress_on_stderr(quiet or not is_main) as shown:
         progress = StageTimes(shown)
-        clustering = cluster(texts, progress=progress, **options)
+        clustering = cluster(texts, truth=groups, views=views, progress=progress, **options)
+        if not is_main:
+            return
         metrics = write_run(
             out,
             clustering,
@@ -81,8 +96,24 @@ def fit(
         _print_summary(clustering, metrics, out)
 
 
-def _read(file: str, text: str | None, truth: str | None, k: int) -> tuple[pl.DataFrame, str, list[str]]:
-    """The table, its text column and its texts, all checked before any heavy work."""
+def _setting(written: str) -> tuple[str, Any]:
+    """A name and a value: a number, true, false, none, or a word."""
+    import json
+
+    name, equals, value = written.partition("=")
+    if not equals or not name.strip():
+        raise ConfigError(f"--set {written!r} is not understood: write NAME=VALUE, as in --set init=kmeans")
+    words = {"true": True, "false": False, "none": None}
+    try:
+        return name.strip(), words[value.lower()] if value.lower() in words else json.loads(value)
+    except ValueError:
+        return name.strip(), value
+
+
+def _read(
+    file: str, text: str | None, truth: str | None, k: int, augment_columns: str | None
+) -> tuple[pl.DataFrame, str, list[str], list[list[str]]]:
+    """The table, its text column, its texts and their other wordings, all checked before any heavy work."""
     from coterie.data.check import check_n_clusters, texts_of, values_of
     from coterie.data.columns import check_column, choose_text_column
     from coterie.data.readers import open_table
@@ -97,7 +128,9 @@ def _read(file: str, text: str | None, truth: str | None, k: int) -> tuple[pl.Da
     check_names_free(frame.columns, name)
     texts = texts_of(frame, column, name)
     check_n_clusters(texts, k, name=name, option="--k")
-    return frame, column, texts
+    names = [part.strip() for part in (augment_columns or "").split(",") if part.strip()]
+    views = [texts_of(frame, check_column(frame, view, name, "--augment-columns"), name) for view in names]
+    return frame, column, texts, views
 
 
 def _print_summary(clustering: Clustering, metrics: dict[str, Any], out: Path) -> None:
@@ -125,6 +158,9 @@ def _print_summary(clustering: Clustering, metrics: dict[str, Any], out: Path) -
 
 def _print_evidence(evidence: list[dict[str, Any]]) -> None:
     tried = [entry for entry in evidence if "candidate" in entry]
+    for entry in (entry for entry in evidence if "note" in entry):
+        print(f"  note  {entry['note']}")
     for entry in tried:
         mark = "kept" if entry.get("kept") else "    "
-        print(f"  {mark}  {entry['candidate']:<28} {entry['criterion']} {entry['score']:.3f}")
+        score = "none" if entry["score"] is None else f"{entry['score']:.3f}"
+        print(f"  {mark}  {entry['candidate']:<28} {entry['criterion']} {score}")

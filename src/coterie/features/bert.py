@@ -9,12 +9,16 @@ depend on its company.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
+from coterie.errors import ModelFormatError
 from coterie.features.int8 import Int8Linear
 
 if TYPE_CHECKING:
@@ -111,8 +115,25 @@ class BertForward:
         return x.view(texts, length, self.width)[:asked]
 
 
-def load_bert(checkpoint: Checkpoint, int8: bool) -> BertForward | None:
-    """The forward pass of a BERT checkpoint; None for another architecture or an unusual variant of this one."""
+def replace_weights(weights: dict[str, Tensor], tuned: Mapping[str, NDArray[np.float32]]) -> None:
+    """Puts tuned weights in the place of those of the same name and shape; one that has none is an error."""
+    for name, array in tuned.items():
+        if name not in weights or weights[name].shape != array.shape:
+            raise ModelFormatError(
+                f"the tuned weights {name!r} of shape {array.shape} do not belong to this encoder: "
+                "give the checkpoint that they were trained from"
+            )
+        # A copy, for the array may be read-only, which tensors cannot be.
+        weights[name] = torch.from_numpy(np.array(array, dtype=np.float32))
+
+
+def load_bert(
+    checkpoint: Checkpoint, int8: bool, tuned: Mapping[str, NDArray[np.float32]] | None = None
+) -> BertForward | None:
+    """The forward pass of a BERT checkpoint; None for another architecture or an unusual variant of this one.
+
+    `tuned` weights, under the names of the bare model, take the place of the checkpoint's.
+    """
     config = json.loads((checkpoint.folder / "config.json").read_text(encoding="utf-8"))
     usual = (
         isinstance(config, dict)
@@ -132,6 +153,7 @@ def load_bert(checkpoint: Checkpoint, int8: bool) -> BertForward | None:
         renamed[plain.replace("LayerNorm.beta", "LayerNorm.bias")] = (
             tensor.float() if tensor.is_floating_point() else tensor
         )
+    replace_weights(renamed, tuned or {})
     try:
         return BertForward(config, renamed, int8)
     except KeyError:

@@ -36,6 +36,11 @@ def cache_bytes() -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0
 
 
+def entry_key(*parts: str) -> str:
+    """A folder name for what these parts describe."""
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+
 class VectorFile:
     """The vectors of one list of texts, some of them perhaps already there."""
 
@@ -43,8 +48,7 @@ class VectorFile:
     @contextmanager
     def open(cls, *parts: str, rows: int, width: int) -> Iterator[VectorFile | None]:
         """The entry of this key, for one process at a time; None when it is in use or the folder cannot be written."""
-        key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
-        folder = cache_folder() / "vectors" / key
+        folder = cache_folder() / "vectors" / entry_key(*parts)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             lock = (folder / "lock").open("a")
@@ -53,7 +57,7 @@ class VectorFile:
             return
         with lock:
             try:
-                file = cls(folder, rows, width) if _only_user(lock) else None
+                file = cls(folder, rows, width) if only_user(lock) else None
             except OSError:
                 file = None
             yield file
@@ -111,7 +115,8 @@ class VectorFile:
         self.done = done
 
 
-def _only_user(lock: IO[str]) -> bool:
+def only_user(lock: IO[str]) -> bool:
+    """Locks the file for this process; False when another has it."""
     try:
         import fcntl
     except ImportError:  # Windows: two writers write the same bytes, so nothing is wrong in the end

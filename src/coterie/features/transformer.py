@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.data.check import check_texts
-from coterie.errors import ConfigError, ModelFormatError
+from coterie.errors import ConfigError, CoterieError, ModelFormatError
 from coterie.features.checkpoints import BUNDLED, Checkpoint, find_checkpoint
 from coterie.features.tokens import Tokens, equal_length_batches, load_tokenizer, tokenize
 from coterie.types import Matrix, Progress, State, silent
@@ -27,6 +28,11 @@ long products: from 512 to 2,048 the speed is the same, with 4,096 int8 is a thi
 
 SECONDS_BETWEEN_RECORDS = 2.0
 
+TUNED = "tuned."
+"""Before the names of tuned weights among the arrays of a saved encoder."""
+
+Tuned = Mapping[str, NDArray[np.float32]]
+
 CODE_VERSION = 1
 """To be raised when the forward pass gives other numbers: vectors kept by the old one are then not used."""
 
@@ -36,7 +42,8 @@ class TransformerEncoder:
 
     `name` is the bundled `minilm`, a model folder, or a name on the Hugging Face hub. `pooling` is the mean over the
     tokens or the first token (`cls`). `precision="int8"` is faster and slightly coarser, for encoding only. With
-    `cache=True` vectors are kept on disk by content, and a run that was killed goes on where it stopped.
+    `cache=True` vectors are kept on disk by content, and a run that was killed goes on where it stopped. `tuned`
+    weights, under the names that the bare model has in transformers, take the place of the checkpoint's.
     """
 
     kind: ClassVar[str] = "transformer"
@@ -49,6 +56,7 @@ class TransformerEncoder:
         max_length: int = 128,
         precision: Literal["fp32", "int8"] = "fp32",
         cache: bool = True,
+        tuned: Tuned | None = None,
     ) -> None:
         if pooling not in ("mean", "cls"):
             raise ConfigError(f"pooling={pooling!r} is not known: use 'mean' or 'cls'")
@@ -58,6 +66,8 @@ class TransformerEncoder:
             raise ConfigError(f"max_length={max_length} leaves no room for a word: use 3 or more")
         self.name, self.pooling, self.max_length = name, pooling, max_length
         self.precision, self.cache = precision, cache
+        # Copied: whoever goes on training changes nothing here.
+        self.tuned = {name: np.array(array, dtype=np.float32) for name, array in (tuned or {}).items()}
 
     def __getstate__(self) -> dict[str, Any]:
         # What was loaded is read again from the checkpoint, in this process or the next.
@@ -71,12 +81,38 @@ class TransformerEncoder:
         """One unit vector a text, in order; equal texts are encoded once."""
         return self._vectors_of(texts, progress, self.cache)
 
+    def with_weights(self, tuned: Tuned) -> TransformerEncoder:
+        """The same encoder with these weights in the place of the checkpoint's."""
+        return TransformerEncoder(
+            self.name,
+            pooling=self.pooling,
+            max_length=self.max_length,
+            precision=self.precision,
+            cache=self.cache,
+            tuned=tuned,
+        )
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest text that is read as a whole, special ones included."""
+        return min(self.max_length, self._model.longest)
+
+    def tokens(self, texts: Sequence[str], progress: Progress = silent) -> Tokens:
+        """The texts as this encoder reads them, cut to its longest length."""
+        return tokenize(self._model.tokenizer, check_texts(texts), self.longest, progress)
+
+    def hidden_states(self, ids: NDArray[np.int64]) -> Tensor:
+        """The last hidden state of every token of texts of one length, a text a row; no text sees the others."""
+        import torch
+
+        with torch.inference_mode():
+            return self._model.forward(torch.from_numpy(ids))
+
     def _vectors_of(self, texts: Sequence[str], progress: Progress, cache: bool) -> Matrix:
         texts = check_texts(texts)
         place: dict[str, int] = {}
         index = np.array([place.setdefault(text, len(place)) for text in texts], dtype=np.int64)
-        longest = min(self.max_length, self._model.longest)
-        tokens = tokenize(self._model.tokenizer, list(place), longest, progress)
+        tokens = tokenize(self._model.tokenizer, list(place), self.longest, progress)
         vectors = self._cached(tokens, progress) if cache else self._all(tokens, progress)
         return vectors if len(place) == len(texts) else vectors[index]
 
@@ -97,14 +133,16 @@ class TransformerEncoder:
                 "max_length": self.max_length,
                 "precision": self.precision,
                 "fingerprint": self.checkpoint.fingerprint,
-            }
+            },
+            {TUNED + name: array for name, array in self.tuned.items()},
         )
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         config = dict(state.config)
         fingerprint = config.pop("fingerprint")
-        encoder = cls(**config)
+        tuned = {key.removeprefix(TUNED): array for key, array in state.arrays.items() if key.startswith(TUNED)}
+        encoder = cls(**config, tuned=tuned)
         if encoder.checkpoint.fingerprint != fingerprint:
             raise ModelFormatError(
                 f"this model was fitted with another version of the encoder {encoder.name!r} "
@@ -115,7 +153,7 @@ class TransformerEncoder:
 
     @cached_property
     def _model(self) -> _Loaded:
-        return _load(self.checkpoint, self.precision == "int8")
+        return _load(self.checkpoint, self.precision == "int8", self.tuned)
 
     def _cached(self, tokens: Tokens, progress: Progress) -> Matrix:
         import torch
@@ -123,7 +161,7 @@ class TransformerEncoder:
         from coterie.features.cache import VectorFile
 
         settings = f"{CODE_VERSION} {torch.__version__} {self.pooling} {self.precision}"
-        key = (self.checkpoint.fingerprint, settings, tokens.fingerprint())
+        key = (self.checkpoint.fingerprint + _fingerprint(self.tuned), settings, tokens.fingerprint())
         with VectorFile.open(*key, rows=len(tokens), width=self._model.width) as file:
             if file is None:
                 return self._all(tokens, progress)
@@ -165,7 +203,7 @@ class TransformerEncoder:
         import torch.nn.functional as F
 
         with torch.inference_mode():
-            hidden = self._model.forward(torch.from_numpy(ids))
+            hidden = self.hidden_states(ids)
             pooled = hidden.mean(dim=1) if self.pooling == "mean" else hidden[:, 0]
             vectors: Matrix = F.normalize(pooled, dim=1).numpy()
         return vectors
@@ -181,15 +219,28 @@ class _Loaded:
     width: int
 
 
-def _load(checkpoint: Checkpoint, int8: bool) -> _Loaded:
+def _fingerprint(tuned: Tuned) -> str:
+    """Nothing for a checkpoint as it is; else a number of its own for every set of weights."""
+    if not tuned:
+        return ""
+    digest = hashlib.sha256()
+    for name, array in sorted(tuned.items()):
+        digest.update(f"{name} {array.shape}\n".encode())
+        digest.update(array.tobytes())
+    return f" tuned {digest.hexdigest()}"
+
+
+def _load(checkpoint: Checkpoint, int8: bool, tuned: Tuned) -> _Loaded:
     from coterie.features.bert import load_bert
 
     tokenizer = load_tokenizer(checkpoint)
     try:
-        bert = load_bert(checkpoint, int8)
+        bert = load_bert(checkpoint, int8, tuned)
         if bert is None:
-            return _load_other(checkpoint, tokenizer, int8)
+            return _load_other(checkpoint, tokenizer, int8, tuned)
         return _Loaded(tokenizer, bert, bert.longest, bert.width)
+    except CoterieError:
+        raise
     except Exception as error:
         raise ConfigError(
             f"encoder {checkpoint.name!r} could not be loaded ({type(error).__name__}: {error}): "
@@ -197,14 +248,18 @@ def _load(checkpoint: Checkpoint, int8: bool) -> _Loaded:
         ) from error
 
 
-def _load_other(checkpoint: Checkpoint, tokenizer: Tokenizer, int8: bool) -> _Loaded:
+def _load_other(checkpoint: Checkpoint, tokenizer: Tokenizer, int8: bool, tuned: Tuned) -> _Loaded:
     import torch
     from transformers import AutoModel
 
-    from coterie.features.bert import filled_up
+    from coterie.features.bert import filled_up, replace_weights
     from coterie.features.int8 import quantise_linears
 
     model = AutoModel.from_pretrained(str(checkpoint.folder), dtype=torch.float32, use_safetensors=True).eval()
+    if tuned:
+        weights = model.state_dict()
+        replace_weights(weights, tuned)
+        model.load_state_dict(weights)
     if int8:
         quantise_linears(model)
 
@@ -219,11 +274,11 @@ def _load_other(checkpoint: Checkpoint, tokenizer: Tokenizer, int8: bool) -> _Lo
         hidden: Tensor = model(input_ids=batch, attention_mask=torch.ones_like(batch)).last_hidden_state
         return hidden[: len(ids)]
 
-    longest = int(getattr(model.config, "max_position_embeddings", 512)) - _reserved_positions(model)
+    longest = int(getattr(model.config, "max_position_embeddings", 512)) - reserved_positions(model)
     return _Loaded(tokenizer, forward, longest, int(model.config.hidden_size))
 
 
-def _reserved_positions(model: Any) -> int:
+def reserved_positions(model: Any) -> int:
     """RoBERTa, MPNet and their kin count positions from padding_idx + 1: two of their 514 can never be used."""
     positions = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
     padding = getattr(positions, "padding_idx", None)

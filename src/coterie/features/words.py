@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @cache
-def _word_pattern() -> re.Pattern[str]:
+def word_pattern() -> re.Pattern[str]:
     """Letters and digits, with what joins them inside (node.js, e-mail, don't) and what may end them (c++, c#).
 
     The vowel signs and accents that many scripts write as marks of their own belong to the letter before them; `\\w`
@@ -30,7 +30,7 @@ def words_of(text: str) -> list[str]:
     """Lower-case words of at least two characters; the English possessive is dropped."""
     # Composed: a letter and an accent of its own (files from macOS) are the same word as one accented letter.
     composed = unicodedata.normalize("NFC", text).lower()
-    found = (word.removesuffix("'s").removesuffix("’s") for word in _word_pattern().findall(composed))
+    found = (word.removesuffix("'s").removesuffix("’s") for word in word_pattern().findall(composed))
     return [word for word in found if len(word) > 1]
 
 

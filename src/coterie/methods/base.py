@@ -49,12 +49,16 @@ class Assigner(Protocol):
 
 @dataclass
 class Fit:
-    """A fitted model with its answers for the training texts. `evidence` says what was tried and why this was kept."""
+    """A fitted model with its answers for the training texts.
+
+    `evidence` says what was tried and why this was kept; `history` has an entry for every epoch of training.
+    """
 
     features: Features
     assigner: Assigner
     vectors: Matrix
     evidence: list[dict[str, Any]] = field(default_factory=list)
+    history: list[dict[str, Any]] = field(default_factory=list)
     probabilities: Matrix = field(init=False)
 
     def __post_init__(self) -> None:

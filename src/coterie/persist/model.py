@@ -33,6 +33,7 @@ _FEATURE_CLASSES = {
     "two-views": "coterie.features.two_views:TwoViews",
 }
 _ASSIGNER_CLASSES = {
+    "head": "coterie.methods.head:Head",
     "linear": "coterie.methods.linear:LinearClassifier",
     "nearest-centre": "coterie.methods.nearest_centre:NearestCentre",
 }

@@ -197,7 +197,8 @@ def _scores(clustering: Clustering, frame: pl.DataFrame, truth_column: str | Non
 
 def _history(clustering: Clustering, stage_seconds: dict[str, float]) -> str:
     stages = [{"stage": stage, "seconds": round(seconds, 3)} for stage, seconds in stage_seconds.items()]
-    return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in [*stages, *clustering.evidence])
+    epochs = clustering.model.history_
+    return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in [*stages, *clustering.evidence, *epochs])
 
 
 def _config(

@@ -282,7 +282,7 @@ def test_entry_in_use_is_left_alone(
     (entry,) = entries(folder)
     (entry / "done").write_text("0")
     with monkeypatch.context() as patch:
-        patch.setattr(cache, "_only_user", lambda lock: False)
+        patch.setattr(cache, "only_user", lambda lock: False)
         np.testing.assert_array_equal(TransformerEncoder(str(tiny_bert)).encode(corpus), expected)
     assert (entry / "done").read_text() == "0"
     assert sum(encoded) == 2 * len(corpus)

@@ -1,0 +1,91 @@
+"""What a method tells the loop: its phases, its losses by name, and what it needs to see of all texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from coterie.engine.batch import Batch
+
+ENCODER = "encoder"
+"""The parameter group of the encoder's trainable layers; a model names its own groups as it likes."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of training with one set of losses and learning rates.
+
+    `rates` names the parameter groups that are trained and how fast; the others stand still. `weights` names the losses
+    and what each counts. With `warmup` the rates rise over that share of the steps; with `decay="linear"` they then
+    fall to nothing. A phase whose model has no groups to show yet is not `judged`; one that only prepares the next is
+    no `candidate`: its states are never the result. A phase ends early when less than `stop_below` of the texts changed
+    group in an epoch, or when the score has not risen for `patience` epochs.
+    """
+
+    name: str
+    epochs: int
+    rates: Mapping[str, float]
+    weights: Mapping[str, float]
+    batch_size: int
+    warmup: float = 0.0
+    decay: Literal["constant", "linear"] = "constant"
+    judged: bool = True
+    candidate: bool = True
+    stop_below: float | None = None
+    patience: int | None = None
+
+    @property
+    def trains_encoder(self) -> bool:
+        return ENCODER in self.rates
+
+    def with_encoder_still(self) -> Phase:
+        """The same where the encoder has nothing to train."""
+        return replace(self, rates={name: rate for name, rate in self.rates.items() if name != ENCODER})
+
+    def rate_factor(self, step: int, steps: int) -> float:
+        """What the learning rates are multiplied by at a step of this phase."""
+        rising = self.warmup * steps
+        if step < rising:
+            return (step + 1) / (rising + 1)
+        if self.decay == "constant":
+            return 1.0
+        return max(0.0, (steps - step) / max(1.0, steps - rising))
+
+
+class Model(nn.Module):
+    """The trained part of a method beyond the encoder: heads, centres, targets.
+
+    Whatever must outlive a step is a parameter or a buffer, so that a checkpoint has it.
+    """
+
+    only_for_training: ClassVar[tuple[str, ...]] = ()
+    """Buffers that a finished model does without."""
+
+    def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
+        """Parameters by the names that the phases' `rates` use."""
+        raise NotImplementedError
+
+    def phases(self) -> list[Phase]:
+        raise NotImplementedError
+
+    def refresh(self, vectors: Tensor, phase: Phase) -> None:
+        """Called before every epoch with the vectors of all texts: the place for centres and targets."""
+
+    def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:
+        """The losses that `phase.weights` names, not yet weighted."""
+        raise NotImplementedError
+
+    def settle(self, vectors: Tensor) -> None:
+        """Called with the vectors of all texts before scores are asked for: the place for what those depend on."""
+
+    def scores(self, vectors: Tensor) -> Tensor:
+        """One column a group, the higher the likelier; a row depends on that row alone."""
+        raise NotImplementedError
+
+    def observations(self, batch: Batch, groups: Tensor) -> dict[str, float]:
+        """Figures for the history that no loss shows; `groups` of the batch's texts, true ones where known."""
+        return {}

@@ -1,0 +1,91 @@
+"""One process or several: where tensors live, and how processes share a batch.
+
+Several processes are started by `torchrun`; accelerate finds out which this one is and on which device it works. Every
+process encodes its share of a batch, gathers the vectors of all with their gradient and computes the loss of the whole
+batch, so that a contrastive loss sees as many negatives as one process would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+
+class Workers:
+    """The processes that train together."""
+
+    def __init__(self) -> None:
+        from accelerate import PartialState
+
+        state = PartialState(cpu=not torch.cuda.is_available())
+        self.rank, self.count, self.device = state.process_index, state.num_processes, state.device
+
+    @property
+    def is_main(self) -> bool:
+        return bool(self.rank == 0)
+
+    def share(self, rows: int) -> NDArray[np.int64]:
+        """The rows that fall to this process."""
+        return np.asarray(np.array_split(np.arange(rows), self.count)[self.rank], dtype=np.int64)
+
+    def gather_with_gradient(self, own: Tensor, sizes: list[int]) -> Tensor:
+        """The rows of all processes in order; the gradient of each finds its way back to where it was computed.
+
+        Every process computes the same loss, so the gradients that come back are `count` times too large, which
+        averaging over the processes puts right (`average_gradients`).
+        """
+        if self.count == 1:
+            return own
+        from torch.distributed.nn.functional import all_gather
+
+        padded = torch.cat([own, own.new_zeros(max(sizes) - len(own), *own.shape[1:])])
+        parts: tuple[Tensor, ...] = all_gather(padded)  # type: ignore[no-untyped-call]
+        return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)])
+
+    def gather(self, own: Tensor, rows: int) -> Tensor:
+        """The rows of all processes, each of which has its `share`."""
+        with torch.no_grad():
+            return self.gather_with_gradient(own, [len(part) for part in np.array_split(np.arange(rows), self.count)])
+
+    def average_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        if self.count == 1:
+            return
+        import torch.distributed as dist
+
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+        dist.all_reduce(flat)
+        flat /= self.count
+        parts = torch.split(flat, [gradient.numel() for gradient in gradients])
+        for gradient, averaged in zip(gradients, parts, strict=True):
+            gradient.copy_(averaged.view_as(gradient))
+
+    def from_main(self, data: bytes | None) -> bytes | None:
+        """What the first process has, in every process."""
+        if self.count == 1:
+            return data
+        import torch.distributed as dist
+
+        size = torch.tensor(-1 if data is None else len(data), device=self.device)
+        dist.broadcast(size, src=0)
+        if size < 0:
+            return None
+        sent = torch.empty(int(size), dtype=torch.uint8, device=self.device)
+        if data is not None and self.is_main:
+            sent.copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+        dist.broadcast(sent, src=0)
+        return sent.cpu().numpy().tobytes()
+
+    def agree(self, flag: bool) -> bool:
+        """Whether any process says so: all of them must stop or save at the same step."""
+        if self.count == 1:
+            return flag
+        import torch.distributed as dist
+
+        said = torch.tensor(int(flag), device=self.device)
+        dist.all_reduce(said, op=dist.ReduceOp.MAX)
+        return bool(said)

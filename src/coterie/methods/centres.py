@@ -1,0 +1,43 @@
+"""What methods with a trained centre for every group share."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from coterie.losses.student_t import student_t, target_distribution
+from coterie.methods.deep import DeepModel, Task
+
+SCORED_ROWS = 2048
+
+
+class Centres(DeepModel):
+    """A centre for every group, first at the mean of the first groups, and a target for every text."""
+
+    only_for_training: ClassVar[tuple[str, ...]] = ("first_groups", "target", "placed")
+    target: Tensor
+    placed: Tensor
+
+    def __init__(self, settings: Any, task: Task) -> None:
+        super().__init__(settings, task)
+        self.centres = nn.Parameter(torch.zeros(task.n_clusters, task.width))
+        self.register_buffer("target", torch.zeros(task.rows, task.n_clusters))
+        self.register_buffer("placed", torch.zeros((), dtype=torch.bool))
+
+    @torch.no_grad()
+    def start_at_first_groups(self, vectors: Tensor) -> None:
+        """Once: each centre goes to the mean of its first group."""
+        if self.placed:
+            return
+        sums = torch.zeros_like(self.centres).index_add_(0, self.first_groups, vectors)
+        sizes = self.first_groups.bincount(minlength=len(sums)).clamp_min(1)
+        self.centres.copy_(self.scale * sums / sizes[:, None])
+        self.placed.fill_(True)
+
+    @torch.no_grad()
+    def renew_target(self, vectors: Tensor, alpha: float) -> None:
+        """The target distribution over all texts."""
+        parts = [student_t(self.scale * part, self.centres, alpha) for part in torch.split(vectors, SCORED_ROWS)]
+        self.target.copy_(target_distribution(torch.cat(parts)))

@@ -1,0 +1,304 @@
+"""What every trained method shares: first groups, views, training, and a comparison with where it began.
+
+Training can make things worse. So there are up to three candidates in the end: the groups that training began with,
+those of the trained head, and, where the encoder was trained, those that the beginning's own procedure finds with the
+trained encoder. The best silhouette is kept, taken in the space of the two views as it was before training and as it is
+after it, so that no candidate is judged in its own home only. No labels are needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal, Self, TypeGuard, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from coterie.engine.batch import Batch, batch_count, seed_torch
+from coterie.engine.checkpoint import NoCheckpoints, checkpoints_for
+from coterie.engine.loop import Outcome, Training
+from coterie.engine.phase import Model, Phase
+from coterie.engine.workers import Workers
+from coterie.errors import ConfigError
+from coterie.features.transformer import TransformerEncoder
+from coterie.features.two_views import TwoViews
+from coterie.methods.base import Fit
+from coterie.methods.duet import Duet
+from coterie.methods.head import Head
+from coterie.methods.linear import learnt_groups
+from coterie.methods.two_step import TwoStep
+from coterie.metrics.internal import silhouette
+from coterie.nn.encoder import TrainableEncoder
+from coterie.nn.layers import has_bfloat16
+from coterie.nn.texts import StillTexts, TrainingTexts
+from coterie.types import Labels, Matrix, Progress, silent
+
+CODE_VERSION = 1
+"""To be raised when training gives other numbers: checkpoints of the old code are then not used."""
+
+Number = TypeVar("Number", int, float)
+Init = Literal["two-view", "kmeans"]
+Augment = Literal["eda", "deletion", "contextual", "dropout"]
+DROPOUT = 0.1
+MOST_AUGMENTATIONS = 8
+RESTARTS = 10
+JUDGED_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class DeepSettings:
+    """What every trained method can be told.
+
+    `init`: where the first groups come from, `kmeans` on the encoder's vectors (as published) or `two-view`, the
+    default method. `trainable_layers`: 0, the top n, or "all"; None leaves it to the effort. `augment`: how a text's
+    other views are made; `dropout` makes none and lets the encoder see the same text differently. `bf16`: products of
+    16-bit numbers where the encoder is trained; None where the processor has them.
+    """
+
+    init: Init = "two-view"
+    trainable_layers: int | Literal["all"] | None = None
+    augment: Augment = "eda"
+    augment_rate: float | None = None
+    batch_size: int = 400
+    bf16: bool | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a model is built for."""
+
+    width: int
+    n_clusters: int
+    rows: int
+    effort: str
+    random_state: int
+
+
+class DeepModel(Model):
+    """A model with the first groups at hand, and built again from its configuration."""
+
+    settings_class: ClassVar[type[DeepSettings]] = DeepSettings
+    only_for_training: ClassVar[tuple[str, ...]] = ("first_groups",)
+    layers_by_effort: ClassVar[dict[str, int | Literal["all"]]] = {"fast": 0, "balanced": 2, "full": "all"}
+    augmentations: ClassVar[int] = 1
+    """How many other views of every text it learns from."""
+
+    first_groups: Tensor
+
+    def __init__(self, settings: Any, task: Task) -> None:
+        super().__init__()
+        self.settings, self.task = settings, task
+        # SBERT's vectors, for which published learning rates were chosen, have coordinates of about 1; ours, length 1.
+        self.scale = float(task.width) ** 0.5
+        self.blur = nn.Dropout(DROPOUT)
+        self.register_buffer("first_groups", torch.zeros(task.rows, dtype=torch.long))
+
+    def config(self) -> dict[str, Any]:
+        return {"settings": asdict(self.settings), "task": asdict(self.task)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        return cls(cls.settings_class(**config["settings"]), Task(**config["task"]))
+
+    def begin(self, groups: Labels) -> None:
+        """Takes over the groups that training starts from."""
+        self.first_groups.copy_(torch.from_numpy(groups))
+
+    def view(self, batch: Batch, view: int, phase: Phase) -> Tensor:
+        """The vectors of one view, scaled; with `dropout` in the place of augmentation, the text's own seen anew."""
+        if self.settings.augment != "dropout":
+            return torch.as_tensor(batch.vectors(view) * self.scale)
+        vectors = batch.vectors(0) * self.scale
+        # An encoder that stands still has no dropout of its own.
+        return vectors if phase.trains_encoder else torch.as_tensor(self.blur(vectors))
+
+    @property
+    def batch_size(self) -> int:
+        return min(int(self.settings.batch_size), self.task.rows)
+
+    def epochs_of(self, steps: int) -> int:
+        """As many epochs as make about this many steps."""
+        return max(1, round(steps / batch_count(self.task.rows, self.batch_size)))
+
+    def evenness(self) -> float:
+        """How equal the first groups are in size: exp(entropy) / their number, 1 when all are of one size."""
+        sizes = self.first_groups.bincount(minlength=self.task.n_clusters).double()
+        shares = sizes[sizes > 0] / sizes.sum()
+        return float(torch.exp(-(shares * shares.log()).sum()) / len(sizes))
+
+
+class Deep:
+    """A trained method as `fit` sees it."""
+
+    def __init__(
+        self, name: str, model: type[DeepModel], settings: DeepSettings, encoder: TransformerEncoder, *,
+        effort: str, random_state: int, views: Sequence[Sequence[str]] = (), truth: Labels | None = None,
+    ) -> None:  # fmt: skip
+        self.name, self.model, self.settings, self.encoder = name, model, settings, encoder
+        self.effort, self.random_state, self.views, self.truth = effort, random_state, views, truth
+        wanted = 0 if settings.augment == "dropout" else model.augmentations
+        if views and len(views) != wanted:
+            raise ConfigError(
+                f"the method {name!r} learns from {wanted} augmented columns, and {len(views)} were given"
+            )
+
+    def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
+        start, before = self._groups_by(self.encoder, texts, n_clusters, progress)
+        spaces, init = [before], self.settings.init
+        judge = _judge(spaces, self.random_state)
+        model, encoder, outcome = self._train(texts, n_clusters, start.labels, judge, progress)
+        candidates = {f"{init} start": start}
+        if outcome.score is not None:
+            features = self.encoder.with_weights(encoder.tuned_weights() if _is_trained(encoder) else {})
+            candidates["trained head"] = self._head(features, texts, n_clusters, model, progress)
+            if _is_trained(encoder):
+                again, after = self._groups_by(features, texts, n_clusters, progress)
+                candidates[f"{init}, trained encoder"] = again
+                spaces.append(after)
+        fit, evidence = _best(candidates, _judge(spaces, self.random_state))
+        fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in outcome.notes)]
+        return fit
+
+    def _groups_by(
+        self, encoder: TransformerEncoder, texts: Sequence[str], n_clusters: int, progress: Progress
+    ) -> tuple[Fit, Matrix]:
+        """The groups by `init`, and the space of the two views, in which groupings are judged."""
+        seed = self.random_state
+        if self.settings.init == "two-view":
+            fit = Duet(encoder, random_state=seed).fit(texts, n_clusters, progress)
+            return fit, fit.vectors
+        fit = TwoStep(encoder, "kmeans", n_init=RESTARTS, random_state=seed).fit(texts, n_clusters, progress)
+        return fit, TwoViews(encoder, seed).fit_transform(texts, progress)
+
+    def _train(
+        self,
+        texts: Sequence[str],
+        n_clusters: int,
+        first_groups: Labels,
+        judge: Callable[[Labels], float],
+        progress: Progress,
+    ) -> tuple[DeepModel, nn.Module, Outcome]:
+        workers = Workers()
+        views = [texts, *(self.views or self._augmented(texts, progress))]
+        encoder, training_texts = self._encodable(views, workers, progress)
+        task = Task(training_texts.width, n_clusters, len(texts), self.effort, self.random_state)
+        with torch.random.fork_rng(devices=[]):
+            seed_torch([self.random_state])
+            model = self.model(self.settings, task).to(workers.device)
+        model.begin(first_groups)
+        key = self._key(n_clusters, views, first_groups)
+        # The first process keeps them for all: of several that asked, only one would get the lock.
+        with checkpoints_for(*key) if workers.is_main else nullcontext(NoCheckpoints()) as checkpoints:
+            training = Training(
+                model, encoder, training_texts, judge=judge, seed=self.random_state, checkpoints=checkpoints,
+                workers=workers, truth=self.truth, progress=progress,
+                # A trained encoder is judged when all is done, in both spaces.
+                keep_best=not _is_trained(encoder),
+            )  # fmt: skip
+            outcome = training.run()
+        return model.cpu(), encoder.cpu(), outcome
+
+    def _encodable(
+        self, views: Sequence[Sequence[str]], workers: Workers, progress: Progress
+    ) -> tuple[nn.Module, StillTexts | TrainingTexts]:
+        """The encoder as far as it is trained, and the texts as it reads them."""
+        layers = self.settings.trainable_layers
+        layers = self.model.layers_by_effort[self.effort] if layers is None else layers
+        if layers == 0:
+            return nn.Module(), StillTexts([self.encoder.encode(view, progress) for view in views], workers.device)
+        encoder = TrainableEncoder(
+            self.encoder.checkpoint,
+            trainable_layers=layers,
+            pooling=self.encoder.pooling,
+            dropout=DROPOUT if self.settings.augment == "dropout" else 0.0,
+            bf16=has_bfloat16() if self.settings.bf16 is None else self.settings.bf16,
+        )
+        # All views go forward before one goes backward.
+        encoder.saved_bytes //= 1 + self.model.augmentations
+        tokens = [self.encoder.tokens(view, progress) for view in views]
+        return encoder, TrainingTexts(encoder.to(workers.device), tokens, progress)
+
+    def _augmented(self, texts: Sequence[str], progress: Progress) -> list[list[str]]:
+        from coterie.augment import fixed_view, make_augmenters
+
+        chosen = self.settings
+        if chosen.augment == "dropout":
+            return []
+        # The views differ by the seed, and no view of one training is one of the next seed's.
+        seeds = [self.random_state * MOST_AUGMENTATIONS + draw for draw in range(self.model.augmentations)]
+        makers = make_augmenters(chosen.augment, self.encoder, texts, chosen.augment_rate, seeds, progress)
+        return [fixed_view(maker, texts, progress) for maker in makers]
+
+    def _key(self, n_clusters: int, views: Sequence[Sequence[str]], first_groups: Labels) -> list[str]:
+        digest = hashlib.sha256(first_groups.tobytes())
+        for view in views:
+            digest.update(json.dumps(list(view)).encode())
+        settings = json.dumps({**asdict(self.settings), "effort": self.effort, "seed": self.random_state})
+        encoder = f"{self.encoder.checkpoint.fingerprint} {self.encoder.pooling} {self.encoder.max_length}"
+        return [self.name, str(CODE_VERSION), torch.__version__, settings, encoder, str(n_clusters), digest.hexdigest()]
+
+    def _head(
+        self, features: TransformerEncoder, texts: Sequence[str], n_clusters: int, model: DeepModel, progress: Progress
+    ) -> Fit:
+        vectors = features.encode(texts, progress)
+        with torch.no_grad():
+            model.settle(torch.from_numpy(np.array(vectors)))
+        fit = Fit(features, Head.of(model, self.name, vectors), vectors)
+        if len(np.unique(fit.labels)) == n_clusters:
+            return fit
+        labels = filled_up(fit.labels, vectors, n_clusters)
+        return Fit(features, learnt_groups(vectors, labels, n_clusters), vectors)
+
+
+def filled_up(labels: Labels, vectors: Matrix, n_clusters: int) -> Labels:
+    """Exactly `n_clusters` groups: while there are too few, the group that is spread the widest is cut in two."""
+    from coterie.clusterers import KMeans
+
+    _, labels = np.unique(labels, return_inverse=True)
+    labels = np.asarray(labels, dtype=np.int64)
+    for new in range(int(labels.max()) + 1, n_clusters):
+        spread = [
+            float(((vectors[labels == group] - vectors[labels == group].mean(axis=0)) ** 2).sum())
+            for group in range(new)
+        ]
+        widest = np.flatnonzero(labels == int(np.argmax(spread)))
+        halves = KMeans(2, n_init=3, random_state=0).fit(vectors[widest]).labels_
+        labels[widest[halves == 1]] = new
+    return labels
+
+
+def _is_trained(encoder: nn.Module) -> TypeGuard[TrainableEncoder]:
+    return isinstance(encoder, TrainableEncoder)
+
+
+def _judge(spaces: Sequence[Matrix], seed: int) -> Callable[[Labels], float]:
+    """The mean over the spaces of the silhouette about the common mean, of a sample where there are many texts."""
+    rows = np.sort(np.random.default_rng(seed).permutation(len(spaces[0]))[:JUDGED_ROWS])
+    centred = [space[rows] - space[rows].mean(axis=0) for space in spaces]
+
+    def score(labels: Labels) -> float:
+        # Where there is one group only, there is no silhouette.
+        return float(np.nan_to_num(np.mean([silhouette(space, labels[rows]) for space in centred]), nan=-1.0))
+
+    return score
+
+
+def _best(candidates: dict[str, Fit], judge: Callable[[Labels], float]) -> tuple[Fit, list[dict[str, Any]]]:
+    """The candidate with the highest score, of equals the first, and what the others had."""
+    scores = {name: judge(fit.labels) for name, fit in candidates.items()}
+    best = max(scores, key=lambda name: scores[name])
+    evidence = [
+        {"candidate": name, "criterion": "silhouette", "score": round(score, 4), "kept": name == best}
+        for name, score in scores.items()
+    ]
+    return candidates[best], evidence
+
+
+def given(chosen: Number | None, rule: Number) -> Number:
+    """A setting, or what a rule says where it was left open."""
+    return rule if chosen is None else chosen

@@ -1,0 +1,60 @@
+"""BERT's head for masked words, on top of an encoder that was published without one."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from coterie.nn.layers import Affine
+
+EPS = 1e-12
+RIDGE = 0.3
+SMALLEST = 1e-6
+START_GAIN = 0.3
+"""What the norm starts with. With 1 the untrained product outweighs the frequencies, and the start is worse than they
+alone: of MiniLM's masked tokens 0.8% are told instead of the 2.7% of the most frequent one, with 0.3 it is 3.7%."""
+
+
+class TiedHead(nn.Module):
+    """dense -> gelu -> layer norm -> product with the words' input embeddings + bias: hidden states to logits.
+
+    The embeddings stay as they are. It starts as an identity with every word as likely as it is frequent; `begin` gives
+    it a much better start.
+    """
+
+    words: Tensor
+
+    def __init__(self, words: Tensor, counts: Tensor) -> None:
+        """`words`: the input embedding of each word that can be proposed; `counts`: how often each occurs."""
+        super().__init__()
+        width = words.shape[1]
+        self.register_buffer("words", words, persistent=False)
+        self.dense = Affine(torch.eye(width), torch.zeros(width))
+        self.norm = Affine(torch.full((width,), START_GAIN), torch.zeros(width))
+        self.bias = nn.Parameter((counts / counts.sum()).log())
+
+    @torch.no_grad()
+    def begin(self, hidden: Tensor, targets: Tensor) -> None:
+        """The dense part becomes the ridge regression from hidden states to the embeddings of the words there.
+
+        On MiniLM that alone tells nearly as many words as ten epochs from the identity: what differs between its states
+        is a small part of them, and slow to be found by gradients.
+        """
+        states, words = hidden.double(), self.words[targets].double()
+        centre = states.mean(dim=0)
+        states, words = states - centre, words - words.mean(dim=0)
+        spread = states.T @ states
+        ridge = RIDGE * spread.diagonal().mean() + torch.finfo(torch.float64).tiny
+        weight = torch.linalg.solve(spread + ridge * torch.eye(len(spread), dtype=torch.float64), states.T @ words).T
+        size = (states @ weight.T).square().mean().sqrt()
+        # One place, or the same word everywhere: nothing to tell apart.
+        if size > SMALLEST:
+            self.dense.weight.copy_(weight / size)
+            self.dense.bias.copy_(-(weight / size) @ centre)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """One row a masked place, one column a word."""
+        x = functional.gelu(functional.linear(hidden, self.dense.weight, self.dense.bias))
+        x = functional.layer_norm(x, self.norm.weight.shape, self.norm.weight, self.norm.bias, EPS)
+        return functional.linear(x, self.words, self.bias)

@@ -1,0 +1,368 @@
+"""The loop: phases, rates, epochs, what it keeps and when it gives up."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_array_equal
+
+from coterie.engine import loop
+from coterie.engine.batch import batches_of
+from coterie.engine.phase import Phase
+
+Make = Callable[..., Any]
+ROWS = 23
+
+
+def changed(before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> set[str]:
+    """The parameter groups of which anything has changed."""
+    parts = {"model.project": "project", "model.assign": "assign", "encoder": "encoder"}
+    moved = {name for name in before if not np.array_equal(before[name], after[name])}
+    return {group for name in moved for prefix, group in parts.items() if name.startswith(prefix)}
+
+
+def never_better() -> Callable[[Any], float]:
+    """A judge to whom every state is better than the last, so that the last one is what is left."""
+    count = iter(range(10_000))
+    return lambda labels: float(next(count))
+
+
+# Phases
+
+
+def test_phases_in_order_change_what_they_name_and_nothing_else(toy: Make, phase: Make, weights: Make) -> None:
+    phases = [
+        phase("first", 2, rates={"project": 0.1}, weights={"contrast": 1.0}),
+        phase("second", 0),
+        phase("third", 1, rates={"assign": 0.1}, weights={"class": 1.0}),
+        phase("fourth", 2, rates={"encoder": 0.1, "assign": 0.1}, weights={"class": 1.0, "contrast": 1.0}),
+    ]
+    seen: list[tuple[str, dict[str, np.ndarray]]] = []
+    training = toy(phases, judge=never_better())
+    training.progress = lambda stage, done, total: seen.append((stage, weights(training)))
+    before = weights(training)
+    training.run()
+    assert [entry["phase"] for entry in training.history] == ["first", "first", "third", "fourth", "fourth"]
+    assert [entry["epoch"] for entry in training.history] == [1, 2, 1, 1, 2]
+    for name, expected in {"first": {"project"}, "third": {"assign"}, "fourth": {"encoder", "assign"}}.items():
+        after = next(state for stage, state in reversed(seen) if stage == f"training ({name})")
+        assert changed(before, after) == expected
+        before = after
+
+
+def test_an_encoder_that_is_not_named_stands_still(toy: Make, phase: Make) -> None:
+    training = toy([phase("still", 2, rates={"project": 0.1, "assign": 0.1}), phase("moving", 1)])
+    training.run()
+    model = training.model
+    still = [
+        gradient for (name, _), gradient in zip(model.batches, model.with_gradient, strict=True) if name == "still"
+    ]
+    moving = model.with_gradient[len(still) :]
+    assert not any(still)
+    assert moving
+    assert all(moving)
+    # Its vectors are looked up, not encoded again at every step.
+    assert len(training.texts.encoded) == 2 * len(moving)
+
+
+def test_an_encoder_with_nothing_to_train_counts_as_standing_still(toy: Make, phase: Make) -> None:
+    training = toy([phase()])
+    for parameter in training.encoder.parameters():
+        parameter.requires_grad_(False)
+    frozen = loop.Training(training.model, training.encoder, training.texts, judge=training.judge)
+    assert [phase.trains_encoder for phase in frozen.phases] == [False]
+    assert frozen.phases[0].rates == {"project": 0.02, "assign": 0.03}
+    frozen.run()
+    assert frozen.texts.encoded == []
+
+
+def test_losses_count_by_their_weights(toy: Make, phase: Make, weights: Make) -> None:
+    training = toy([phase(epochs=1, weights={"contrast": 2.0, "class": -0.5})])
+    outcome = training.run()
+    losses = outcome.history[0]["losses"]
+    assert losses["total"] == pytest.approx(2.0 * losses["contrast"] - 0.5 * losses["class"], rel=1e-5)
+
+    def moved(**changes: float) -> set[str]:
+        counts = {"contrast": 1.0, "class": 1.0} | changes
+        other = toy([phase(epochs=1, rates={"project": 0.1, "assign": 0.1}, weights=counts)], judge=never_better())
+        before = weights(other)
+        other.run()
+        return changed(before, weights(other))
+
+    assert moved() == {"project", "assign"}
+    assert moved(contrast=0.0) == {"assign"}
+    assert moved(**{"class": 0.0}) == {"project"}
+
+
+# Learning rates
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [1, 1, 1, 1, 1]),
+        ({"decay": "linear"}, [1, 0.8, 0.6, 0.4, 0.2]),
+        ({"warmup": 0.4}, [1 / 3, 2 / 3, 1, 1, 1]),
+        ({"warmup": 0.4, "decay": "linear"}, [1 / 3, 2 / 3, 1, 2 / 3, 1 / 3]),
+        ({"warmup": 1.0}, [1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6]),
+    ],
+)
+def test_rates_rise_and_fall(options: dict[str, Any], expected: list[float]) -> None:
+    phase = Phase("p", 1, {"a": 1.0}, {"b": 1.0}, 8, **options)
+    assert [phase.rate_factor(step, 5) for step in range(5)] == pytest.approx(expected)
+
+
+def test_rates_follow_the_phase_over_all_its_epochs(toy: Make, phase: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[list[float]] = []
+    step = torch.optim.Adam.step
+
+    def noting(self: torch.optim.Adam, *args: Any) -> Any:
+        used.append([group["lr"] for group in self.param_groups])
+        return step(self, *args)
+
+    monkeypatch.setattr(torch.optim.Adam, "step", noting)
+    toy([phase(epochs=2, rates={"project": 0.5, "assign": 2.0}, decay="linear")]).run()
+    factors = [1 - step / 6 for step in range(6)]  # 23 texts in batches of about 8: three steps an epoch
+    assert used == [pytest.approx([0.5 * factor, 2 * factor]) for factor in factors]
+
+
+# Batches
+
+
+@pytest.mark.parametrize(("rows", "size", "sizes"), [(23, 8, [8, 8, 7]), (9, 8, [9]), (3, 8, [3]), (12, 8, [6, 6])])
+def test_batches_are_nearly_equal_and_hold_every_text_once(rows: int, size: int, sizes: list[int]) -> None:
+    batches = batches_of(rows, size, [0, 1])
+    assert [len(batch) for batch in batches] == sizes
+    assert sorted(np.concatenate(batches).tolist()) == list(range(rows))
+
+
+def test_every_epoch_sees_every_text_once_in_another_order(toy: Make, phase: Make) -> None:
+    training = toy([phase(epochs=3)])
+    training.run()
+    batches = [rows for _, rows in training.model.batches]
+    epochs = [[*batches[start], *batches[start + 1], *batches[start + 2]] for start in (0, 3, 6)]
+    assert [sorted(epoch) for epoch in epochs] == [list(range(ROWS))] * 3
+    assert len({tuple(epoch) for epoch in epochs}) == 3
+    assert list(range(ROWS)) not in epochs
+
+
+def test_refresh_comes_before_every_epoch_with_the_vectors_of_all(toy: Make, phase: Make) -> None:
+    training = toy([phase("a", 2), phase("b", 1, rates={"assign": 0.1})], judge=never_better())
+    texts, encoder = training.texts, training.encoder
+    expected: list[torch.Tensor] = []
+    steps_before: list[int] = []
+    refresh = training.model.refresh
+
+    def noting(vectors: torch.Tensor, phase: Phase) -> None:
+        with torch.no_grad():
+            expected.append(encoder(texts.views[0]))
+        steps_before.append(len(training.model.batches))
+        refresh(vectors, phase)
+
+    training.model.refresh = noting
+    training.run()
+    assert steps_before == [0, 3, 6]
+    assert [name for name, _ in training.model.refreshed] == ["a", "a", "b"]
+    for (_, vectors), wanted in zip(training.model.refreshed, expected, strict=True):
+        torch.testing.assert_close(vectors, wanted)
+    assert not torch.equal(expected[0], expected[1])
+
+
+# The history
+
+
+def test_history_tells_every_loss_and_how_the_groups_stand(toy: Make, phase: Make) -> None:
+    training = toy([phase("quiet", 1, judged=False), phase("loud", 2)])
+    groups: list[np.ndarray] = []
+    judge = training.judge
+    training.judge = lambda labels: (groups.append(labels), judge(labels))[1]
+    totals: list[float] = training.model.step_losses
+    outcome = training.run()
+    quiet, first, second = outcome.history
+    assert "score" not in quiet
+    for number, entry in enumerate(outcome.history):
+        assert entry["losses"].keys() == {"contrast", "class", "total", "gradient"}
+        assert entry["losses"]["total"] == pytest.approx(np.mean(totals[3 * number : 3 * number + 3]), rel=1e-5)
+        assert entry["seconds"] >= 0
+    assert first["changed"] is None
+    assert second["changed"] == (groups[0] != groups[1]).mean()
+    for entry, labels in zip((first, second), groups, strict=True):
+        assert entry["score"] == judge(labels)
+        assert entry["groups"] == len(set(labels.tolist()))
+        assert entry["largest"] == np.bincount(labels).max() / ROWS
+        assert entry["observed"] >= 0
+    assert "observed" not in quiet  # neither true groups nor own ones were there
+    json.dumps(outcome.history, allow_nan=False)
+
+
+def test_true_groups_enter_the_history_and_nothing_else(toy: Make, phase: Make, weights: Make) -> None:
+    blind, seeing = toy([phase()]), toy([phase()], truth=np.full(ROWS, 7))
+    without, having = blind.run().history, seeing.run().history
+    assert [entry["observed"] for entry in having] == [7.0, 7.0]
+    assert all(entry["observed"] < 3 for entry in without)
+    for one, other in zip(without, having, strict=True):
+        assert one["losses"] == other["losses"]
+    for name, value in weights(blind).items():
+        assert_array_equal(value, weights(seeing)[name])
+
+
+# Ends of a phase
+
+
+def test_a_phase_ends_when_groups_settle(toy: Make, phase: Make) -> None:
+    still = {"rates": {"project": 0.01}, "weights": {"contrast": 1.0}}  # the groups cannot change
+    outcome = toy([phase("a", 50, stop_below=0.01, **still), phase("b", 1)]).run()
+    assert [entry["phase"] for entry in outcome.history] == ["a", "a", "b"]
+    outcome = toy([phase("a", 5, **still)]).run()
+    assert len(outcome.history) == 5
+
+
+@pytest.mark.parametrize("patience", [1, 3])
+def test_a_phase_ends_when_the_score_no_longer_rises(toy: Make, phase: Make, patience: int) -> None:
+    scores = iter([0.1, 0.2, 0.3, *[0.25] * 50])
+    outcome = toy([phase("a", 50, patience=patience), phase("b", 1)], judge=lambda labels: next(scores)).run()
+    assert [entry["phase"] for entry in outcome.history] == ["a"] * (3 + patience) + ["b"]
+    assert outcome.score == 0.3
+
+
+# Steps
+
+
+def test_gradients_are_cut_to_length(toy: Make, phase: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths: list[float] = []
+
+    def noting(self: torch.optim.Adam, *args: Any) -> None:
+        gradients = [p.grad for group in self.param_groups for p in group["params"]]
+        lengths.append(float(torch.cat([gradient.reshape(-1) for gradient in gradients]).norm()))
+
+    monkeypatch.setattr(torch.optim.Adam, "step", noting)
+    toy([phase(epochs=1, weights={"contrast": 1e4, "class": 1e4})]).run()
+    assert lengths == pytest.approx([loop.LONGEST_GRADIENT] * 3, rel=1e-4)
+    lengths.clear()
+    toy([phase(epochs=1, weights={"contrast": 1e-4, "class": 1e-4})]).run()
+    assert max(lengths) < 0.01  # short ones are left alone
+
+
+# What is kept
+
+
+def test_the_best_state_is_what_is_left(toy: Make, phase: Make, weights: Make) -> None:
+    scores = [0.1, 0.7, 0.3, 0.6]
+    given, states = iter(scores), []
+
+    def judge(labels: np.ndarray) -> float:
+        states.append(weights(training))
+        return next(given)
+
+    training = toy([phase("a", 2), phase("b", 2)], judge=judge)
+    outcome = training.run()
+    assert outcome.score == 0.7
+    assert [entry.get("best", False) for entry in outcome.history] == [True, True, False, False]
+    assert changed(states[1], states[3]) == {"project", "assign", "encoder"}
+    for name, value in weights(training).items():
+        assert_array_equal(value, states[1][name])
+    assert not training.model.training
+    assert not training.encoder.training
+
+
+def test_a_loss_that_is_no_number_ends_training_at_the_best_state(toy: Make, phase: Make, weights: Make) -> None:
+    whole = toy([phase("a", 2)], judge=never_better())
+    whole.run()
+    training = toy([phase("a", 5), phase("b", 5)], judge=never_better())
+
+    def spoil(losses: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        spoiled = len(training.model.batches) == 8  # the second step of the third epoch
+        return {name: loss * math.nan if spoiled else loss for name, loss in losses.items()}
+
+    training.model.spoil = spoil
+    outcome = training.run()
+    assert len(outcome.history) == 2
+    assert outcome.score == 1.0
+    assert outcome.notes == [
+        "the loss or its gradient was no number in 'a', epoch 3: the best state before it was kept"
+    ]
+    for name, value in weights(training).items():
+        assert_array_equal(value, weights(whole)[name])
+
+
+def test_before_any_judgement_there_is_no_score(toy: Make, phase: Make, weights: Make) -> None:
+    training = toy([phase("a", 5, judged=False)])
+    training.model.spoil = lambda losses: {name: loss * math.inf for name, loss in losses.items()}
+    before = weights(training)
+    outcome = training.run()
+    assert (outcome.score, outcome.history) == (None, [])
+    assert len(outcome.notes) == 1
+    assert changed(before, weights(training)) == set()
+
+
+def test_groups_that_collapse_end_training_at_the_best_state(toy: Make, phase: Make, weights: Make) -> None:
+    training = toy([phase("a", 6), phase("b", 6)], judge=never_better())
+    states: list[dict[str, np.ndarray]] = []
+    scores = training.model.scores
+
+    def collapsing(vectors: torch.Tensor) -> torch.Tensor:
+        states.append(weights(training))
+        found = scores(vectors)
+        return found if len(training.history) < 3 else torch.zeros_like(found)  # all in group 0
+
+    training.model.scores = collapsing
+    outcome = training.run()
+    assert [entry["groups"] > 1 for entry in outcome.history] == [True, True, False]
+    assert outcome.score == 1.0
+    assert len(outcome.notes) == 1
+    assert "the groups collapsed (1 left) in 'a', epoch 3" in outcome.notes[0]
+    best = states[3]  # two calls a look; the second look's
+    for name in ("model.assign.weight", "model.project.weight", "encoder.weight"):
+        assert_array_equal(weights(training)[name], best[name])
+        assert not np.array_equal(best[name], states[-1][name])
+
+
+def test_few_groups_at_the_beginning_are_no_collapse(toy: Make, phase: Make) -> None:
+    training = toy([phase("a", 4)], judge=never_better())
+    scores = training.model.scores
+    training.model.scores = lambda vectors: scores(vectors) * (len(training.history) > 2)
+    outcome = training.run()
+    assert [entry["groups"] for entry in outcome.history][:2] == [1, 1]
+    assert outcome.notes == []
+    assert [entry.get("best", False) for entry in outcome.history] == [False, False, True, True]
+
+
+# Chance
+
+
+def test_the_same_seed_gives_the_same_and_another_another(toy: Make, phase: Make, weights: Make) -> None:
+    def run(seed: int, disturb: int) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
+        torch.manual_seed(disturb)
+        training = toy([phase("a", 2), phase("b", 2)], seed=seed, judge=never_better())
+        history = training.run().history
+        return weights(training), history
+
+    (first, history), (again, same), (other, _) = run(1, 1), run(1, 2), run(2, 1)
+    for name, value in first.items():
+        assert_array_equal(value, again[name])
+    assert [entry["losses"] for entry in history] == [entry["losses"] for entry in same]
+    assert changed(first, other) == {"project", "assign", "encoder"}
+
+
+def test_dropout_falls_differently_in_every_step_and_view(toy: Make, phase: Make) -> None:
+    training = toy([phase(epochs=2)], dropout=0.5)
+    masks: list[tuple[bool, ...]] = []
+    training.model.drop.register_forward_hook(
+        lambda module, given, dropped: masks.append(tuple((dropped == 0).flatten().tolist()[:40]))
+    )
+    training.run()
+    assert len(set(masks)) == len(masks) == 12
+
+
+def test_the_chance_of_others_is_left_alone(toy: Make, phase: Make) -> None:
+    training = toy([phase()])
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    training.run()
+    assert torch.equal(torch.get_rng_state(), before)

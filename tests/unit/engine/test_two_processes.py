@@ -1,0 +1,211 @@
+"""Two processes train as one does: the same losses, the same weights, one that writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+HERE = Path(__file__).parent
+LIMIT_SECONDS = 240
+
+# Fixtures of another folder are not seen from here.
+_spec = spec_from_file_location("features_conftest", HERE.parent / "features" / "conftest.py")
+assert _spec is not None
+assert _spec.loader is not None
+_module = module_from_spec(_spec)
+_spec.loader.exec_module(_module)
+corpus, tokenizer_file, make_model, tiny_bert = (
+    _module.corpus, _module.tokenizer_file, _module.make_model, _module.tiny_bert
+)  # fmt: skip
+
+TOY = """
+import json, sys
+from importlib.util import module_from_spec, spec_from_file_location
+import numpy as np
+from coterie.engine.checkpoint import Checkpoints
+from pathlib import Path
+
+job = json.loads(sys.argv[1])
+spec = spec_from_file_location("toys", job["toys"])
+toys = module_from_spec(spec)
+spec.loader.exec_module(toys)
+
+class Noting(Checkpoints):
+    step = 0
+    @property
+    def due(self):
+        self.step += 1
+        return self.step in (2, 5)
+    def save(self, saved):
+        super().save(saved)
+        with open(job["out"] + ".saves", "a") as file:
+            file.write(f"{training.workers.rank}\\n")
+        if job["die"]:
+            raise SystemExit(7)
+
+phases = [
+    toys.make_phase("still", 1, rates={"project": 0.05}, weights={"contrast": 1.0}),
+    toys.make_phase("moving", 3, weights={"contrast": 2.0, "class": 0.5}, batch_size=7),
+]
+best = iter(range(100))
+# A process that is not the first has a folder too, so that it could write if it wanted to.
+training = toys.build(phases, judge=lambda labels: float(next(best)))
+training.checkpoints = Noting(Path(job["states"]))
+outcome = training.run()
+rank, count = training.workers.rank, training.workers.count
+np.savez(f"{job['out']}.{rank}.npz", steps=training.model.step_losses, **toys.weights_of(training))
+json.dump([count, [entry["losses"] for entry in outcome.history]], open(f"{job['out']}.{rank}.json", "w"))
+"""
+
+AECL = """
+import json, sys
+import numpy as np
+from coterie.features.transformer import TransformerEncoder
+from coterie.methods.aecl import AECL, AECLSettings
+from coterie.methods.deep import Deep
+from coterie.engine.workers import Workers
+
+job = json.loads(sys.argv[1])
+steps = []
+losses = AECL.losses
+
+def noting(self, batch, phase):
+    found = losses(self, batch, phase)
+    steps.append({name: float(value.detach()) for name, value in found.items()})
+    return found
+
+AECL.losses = noting
+settings = AECLSettings(
+    trainable_layers=1, batch_size=21, dimensions=16, contrast_epochs=1, guided_epochs=2, joint_epochs=2,
+    encoder_rate=1e-3, augment="deletion",
+)
+encoder = TransformerEncoder(job["encoder"], cache=False)
+method = Deep("aecl", AECL, settings, encoder, effort="balanced", random_state=3)
+method.fit(job["texts"], 3)
+json.dump([Workers().count, steps], open(f"{job['out']}.{Workers().rank}.json", "w"))
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def started(processes: int, *command: str, cache: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    launcher = ["-m", "torch.distributed.run", f"--nproc_per_node={processes}", f"--master_port={free_port()}"]
+    before = launcher if processes > 1 else []
+    return subprocess.run(
+        [sys.executable, *before, *command],
+        cwd=cwd, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False,
+        env={**os.environ, "COTERIE_CACHE": str(cache), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+
+
+def run_script(processes: int, script: str, job: dict[str, Any], tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "script.py").write_text(script)
+    cache = tmp_path / f"cache of {processes}"
+    return started(processes, str(tmp_path / "script.py"), json.dumps(job), cache=cache, cwd=tmp_path)
+
+
+def toy_job(tmp_path: Path, name: str, die: bool = False) -> dict[str, Any]:
+    states = tmp_path / f"states {name}"
+    states.mkdir(exist_ok=True)
+    return {"toys": str(HERE / "conftest.py"), "out": str(tmp_path / name), "states": str(states), "die": die}
+
+
+def assert_alike(one: Path, other: Path) -> None:
+    first, second = np.load(one), np.load(other)
+    assert set(first) == set(second)
+    for name in first:
+        np.testing.assert_allclose(first[name], second[name], atol=1e-5, err_msg=name)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What one process comes to."""
+    folder = tmp_path_factory.mktemp("alone")
+    done = run_script(1, TOY, toy_job(folder, "one"), folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "one.0"
+
+
+def test_two_processes_come_to_the_same_losses_and_weights_as_one(alone: Path, tmp_path: Path) -> None:
+    done = run_script(2, TOY, toy_job(tmp_path, "two"), tmp_path)
+    assert done.returncode == 0, done.stderr
+    for rank in (0, 1):
+        assert_alike(tmp_path / f"two.{rank}.npz", Path(f"{alone}.npz"))
+    (one, history), (two, same) = (
+        json.loads(Path(path).read_text()) for path in (f"{alone}.json", tmp_path / "two.0.json")
+    )
+    assert (one, two) == (1, 2)
+    for entry, other in zip(history, same, strict=True):
+        assert entry == pytest.approx(other, abs=1e-4)
+    assert (tmp_path / "two.saves").read_text() == "0\n0\n", "only the first process writes"
+
+
+def test_two_processes_go_on_together_from_the_state_of_the_first(alone: Path, tmp_path: Path) -> None:
+    killed = run_script(2, TOY, toy_job(tmp_path, "two", die=True), tmp_path)
+    assert killed.returncode != 0
+    assert (tmp_path / "two.saves").read_text() == "0\n"
+    done = run_script(2, TOY, toy_job(tmp_path, "two"), tmp_path)
+    assert done.returncode == 0, done.stderr
+    for rank in (0, 1):
+        found, whole = np.load(tmp_path / f"two.{rank}.npz"), np.load(f"{alone}.npz")
+        assert len(whole["steps"]) - len(found["steps"]) == 2, "both went on after the second step"
+        for name in set(whole) - {"steps"}:
+            np.testing.assert_allclose(found[name], whole[name], atol=1e-5, err_msg=name)
+
+
+def test_aecl_has_the_losses_of_one_process(tiny_bert: Path, corpus: list[str], tmp_path: Path) -> None:
+    found = []
+    for processes in (1, 2):
+        job = {"encoder": str(tiny_bert), "texts": corpus, "out": str(tmp_path / f"of {processes}")}
+        done = run_script(processes, AECL, job, tmp_path)
+        assert done.returncode == 0, done.stderr
+        count, steps = json.loads((tmp_path / f"of {processes}.0.json").read_text())
+        assert count == processes
+        found.append(steps)
+    one, two = found
+    assert len(one) == 3 * 5
+    assert set(one[-1]) == {"contrast", "pseudo", "cluster", "balance", "row_entropy"}
+    # Later steps drift apart by rounding, as those of other sums of the same numbers would.
+    for step, (first, second) in enumerate(zip(one[:11], two[:11], strict=True)):
+        assert first == pytest.approx(second, abs=2e-4), step
+    states = sorted(path for path in tmp_path.glob("cache of 2/training/*"))
+    assert len(states) == 1, "the second process asked for no place of its own"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="torchrun")
+def test_coterie_fit_in_two_processes_writes_one_run_like_that_of_one(tmp_path: Path) -> None:
+    themes = {"bread": "flour yeast dough oven crust", "train": "platform ticket carriage timetable conductor"}
+    words = {theme: text.split() for theme, text in themes.items()}
+    texts = [f"the {words[t][i % 5]} and the {words[t][(i + 2) % 5]} of {i} {t}" for i in range(15) for t in words]
+    pl.DataFrame({"text": texts}).write_csv(tmp_path / "in.csv")
+    options = [
+        "--k", "2", "--method", "aecl", "--effort", "balanced", "--set", "trainable_layers=1", "--set", "batch_size=15",
+        "--set", "contrast_epochs=1", "--set", "guided_epochs=2", "--set", "joint_epochs=2",
+    ]  # fmt: skip
+    for processes in (1, 2):
+        command = ["-m", "coterie", "fit", "in.csv", *options, "--out", f"run{processes}"]
+        done = started(processes, *command, cache=tmp_path / f"cache{processes}", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("Results: ") == 1
+        assert done.stderr.count("training (joint): done") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache1", "cache2", "in.csv", "run1", "run2"]
+    one, two = (pl.read_parquet(tmp_path / run / "assignments.parquet") for run in ("run1", "run2"))
+    assert one["cluster"].to_list() == two["cluster"].to_list()
+    histories = [(tmp_path / run / "history.jsonl").read_text().splitlines() for run in ("run1", "run2")]
+    epochs = [[entry["losses"]["total"] for entry in map(json.loads, lines) if "epoch" in entry] for lines in histories]
+    assert len(epochs[0]) >= 3
+    assert epochs[0] == pytest.approx(epochs[1], rel=1e-3)

@@ -1,0 +1,80 @@
+"""A method's own settings: which names and values are taken, and what is said of the others."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from coterie.errors import ConfigError
+from coterie.methods.aecl import AECLSettings
+from coterie.methods.rstc import RSTCSettings
+from coterie.methods.settings import read_settings
+
+
+def test_what_is_not_given_stays_as_it_was() -> None:
+    assert read_settings(AECLSettings, {}, "aecl") == AECLSettings()
+    changed = read_settings(AECLSettings, {"lambda1": 2, "init": "kmeans"}, "aecl")
+    assert changed == AECLSettings(lambda1=2, init="kmeans")
+    assert read_settings(RSTCSettings, {}, "rstc").batch_size == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("lambda1", 0), ("lambda1", 2.5), ("lambda4", None), ("lambda4", 0.1), ("joint_epochs", 0),
+        ("joint_epochs", None), ("trainable_layers", "all"), ("trainable_layers", 0), ("trainable_layers", None), 
+        ("augment", "dropout"), ("ablation", "no-pg"), ("ablation", None), ("batch_size", 1),
+    ],
+)  # fmt: skip
+def test_values_that_fit(name: str, value: Any) -> None:
+    assert getattr(read_settings(AECLSettings, {name: value}, "aecl"), name) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("lambda1", "much", "give a number from 0 on$"),
+        ("lambda1", None, "give a number from 0 on$"),
+        ("lambda1", True, "give a number from 0 on$"),
+        ("lambda1", -0.5, "give a number from 0 on$"),
+        ("lambda1", math.nan, "give a number"),
+        ("lambda1", math.inf, "give a number"),
+        ("lambda4", "x", "give a number from 0 on or none$"),
+        ("batch_size", 10.5, "give a whole number from 1 on$"),
+        ("batch_size", 0, "give a whole number from 1 on$"),
+        ("batch_size", None, "give a whole number from 1 on$"),
+        ("joint_epochs", -1, "give a whole number from 0 on or none$"),
+        ("joint_epochs", "3", "give a whole number"),
+        ("joint_epochs", [3], "give a whole number"),
+        ("init", "k-means", "give 'two-view' or 'kmeans'$"),
+        ("init", None, "give 'two-view' or 'kmeans'$"),
+        ("ablation", "no-xx", "give 'no-ic' or 'no-stage-1' or .* or none$"),
+        ("trainable_layers", "some", "give a whole number from 0 on or 'all' or none$"),
+        ("trainable_layers", False, "give a whole number from 0 on or 'all' or none$"),
+        ("trainable_layers", {"a": 1}, "give a whole number from 0 on or 'all' or none$"),
+    ],
+)
+def test_values_that_do_not_fit(name: str, value: Any, told: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^setting {name}=.* of the method 'aecl' does not fit: {told}"):
+        read_settings(AECLSettings, {name: value}, "aecl")
+
+
+def test_a_name_that_is_nearly_right() -> None:
+    with pytest.raises(
+        ConfigError, match=r"setting 'lamda1' is not known to the method 'aecl': did you mean 'lambda\d'"
+    ):
+        read_settings(AECLSettings, {"lamda1": 1}, "aecl")
+
+
+def test_a_name_that_is_like_none() -> None:
+    with pytest.raises(
+        ConfigError, match=r"setting 'qqqqqq' is not known to the method 'rstc': there are init, .*balance"
+    ):
+        read_settings(RSTCSettings, {"qqqqqq": 1}, "rstc")
+
+
+def test_a_name_of_another_method() -> None:
+    with pytest.raises(ConfigError, match="setting 'lambda1' is not known to the method 'rstc'"):
+        read_settings(RSTCSettings, {"lambda1": 1}, "rstc")
