@@ -23,6 +23,7 @@ from coterie.errors import CoterieError
 from coterie.features.cache import cache_folder, entry_key, only_user
 
 LEAST_SECONDS_BETWEEN = 2.0
+STATE = "state.safetensors"
 LARGEST_SHARE_OF_TIME = 0.03
 KEPT_SECONDS = 14 * 24 * 3600
 """A training that nobody came back to for two weeks is given up."""
@@ -68,7 +69,7 @@ class Checkpoints:
     """The checkpoint of one training; `NoCheckpoints` where there is no place for it."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._path = folder, folder / "state.safetensors"
+        self._path = folder / STATE
         self._last = time.monotonic()
         self._next_after = LEAST_SECONDS_BETWEEN
 
@@ -91,10 +92,6 @@ class Checkpoints:
         self._last = time.monotonic()
         self._next_after = max(LEAST_SECONDS_BETWEEN, (self._last - started) / LARGEST_SHARE_OF_TIME)
 
-    def discard(self) -> None:
-        with contextlib.suppress(OSError):
-            self._path.unlink(missing_ok=True)
-
 
 class NoCheckpoints:
     """Another process is at the same training, or the folder cannot be written: train without."""
@@ -107,14 +104,21 @@ class NoCheckpoints:
     def save(self, saved: Saved) -> None:
         pass
 
-    def discard(self) -> None:
-        pass
+
+def forget_checkpoints(*parts: str) -> None:
+    """When all is done that a training was for."""
+    with contextlib.suppress(OSError):
+        (_folder(*parts) / STATE).unlink(missing_ok=True)
+
+
+def _folder(*parts: str) -> Path:
+    return cache_folder() / "training" / entry_key(*parts)
 
 
 @contextmanager
 def checkpoints_for(*parts: str) -> Iterator[Checkpoints | NoCheckpoints]:
     """The checkpoints of the training that these parts describe in full."""
-    folder = cache_folder() / "training" / entry_key(*parts)
+    folder = _folder(*parts)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / "lock").open("a")

@@ -94,14 +94,14 @@ class Training:
             while self.position.phase < len(self.phases):
                 if not self._epoch(self.phases[self.position.phase], interrupted):
                     self._next_phase(len(self.phases))
-            if self.workers.agree(interrupted()):  # pressed after the last step
-                self._save()
+            # What comes after training takes time too, and may be stopped.
+            self._save()
+            if self.workers.agree(interrupted()):
                 raise KeyboardInterrupt
             if self.keep_best or self.notes:
                 self._restore_best()
             self.model.eval()
             self.encoder.eval()
-        self.checkpoints.discard()
         return Outcome(self.history, self.best_score, self.notes)
 
     # One epoch, one step.
@@ -175,7 +175,9 @@ class Training:
             entry |= self._judged(phase)
         entry |= self._observations(phase)
         changed = entry.get("changed")
+        # While most groups are still missing nothing changes either.
         settled = phase.stop_below is not None and changed is not None and changed < phase.stop_below
+        settled = settled and self._is_whole(entry["groups"])
         if settled or self._no_longer_rising(phase) or place.epoch + 1 == phase.epochs:
             self._next_phase()
         else:

@@ -19,7 +19,7 @@ def row_entropy(p: Tensor) -> Tensor:
 def missing_balance(p: Tensor) -> Tensor:
     """AECL (13) with the sign that is meant: log M minus the entropy of the mean row.
 
-    0 when the clusters are used alike, log M when all texts are in one. AECL takes the mean of both views.
+    0 when the clusters are used alike, log M when all texts are in one. AECL's authors add up both views.
     """
     return math.log(p.shape[1]) - _entropy(p.mean(dim=0))
 

@@ -67,6 +67,8 @@ class AECLSettings(DeepSettings):
 class AECL(DeepModel):
     settings: AECLSettings
     settings_class: ClassVar[type[DeepSettings]] = AECLSettings
+    only_for_training: ClassVar[tuple[str, ...]] = ("first_groups", "labels_fixed", "reference_rows")
+    labels_fixed: Tensor
     reference: Tensor
     reference_rows: Tensor
 
@@ -80,6 +82,7 @@ class AECL(DeepModel):
             nn.Linear(width, task.n_clusters),
         )  # fmt: skip
         rows = torch.randperm(task.rows)[: settings.batch_size].sort().values
+        self.register_buffer("labels_fixed", torch.zeros((), dtype=torch.bool))
         self.register_buffer("reference_rows", rows)
         self.register_buffer("reference", torch.zeros(len(rows), dimensions))
 
@@ -142,12 +145,12 @@ class AECL(DeepModel):
         return losses
 
     def refresh(self, vectors: Tensor, phase: Phase) -> None:
-        """Pseudo-labels of the second stage from the encoder as the first has left it, as published."""
-        if self.settings.init == "kmeans" and phase.name == CONTRAST and phase.trains_encoder:
-            found = KMeans(self.task.n_clusters, n_init=3, random_state=self.task.random_state).fit(
-                vectors.cpu().numpy()
-            )
-            self.first_groups.copy_(torch.from_numpy(found.labels_))
+        """As published, k-means after every epoch of the first stage gives the labels that the second learns."""
+        moved = phase.name != JOINT and phase.trains_encoder and not self.labels_fixed
+        if self.settings.init == "kmeans" and moved:
+            means = KMeans(self.task.n_clusters, n_init=3, random_state=self.task.random_state)
+            self.first_groups.copy_(torch.from_numpy(means.fit(vectors.cpu().numpy()).labels_))
+        self.labels_fixed.fill_(phase.name != CONTRAST)
 
     def settle(self, vectors: Tensor) -> None:
         """The reference: representations of a fixed random batch, which any text attends to."""

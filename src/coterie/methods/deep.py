@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from coterie.engine.batch import Batch, batch_count, seed_torch
-from coterie.engine.checkpoint import NoCheckpoints, checkpoints_for
+from coterie.engine.checkpoint import NoCheckpoints, checkpoints_for, forget_checkpoints
 from coterie.engine.loop import Outcome, Training
 from coterie.engine.phase import Model, Phase
 from coterie.engine.workers import Workers
@@ -151,7 +151,9 @@ class Deep:
         start, before = self._groups_by(self.encoder, texts, n_clusters, progress)
         spaces, init = [before], self.settings.init
         judge = _judge(spaces, self.random_state)
-        model, encoder, outcome = self._train(texts, n_clusters, start.labels, judge, progress)
+        views = [texts, *(self.views or self._augmented(texts, progress))]
+        key = self._key(n_clusters, views, start.labels)
+        model, encoder, outcome = self._train(views, n_clusters, start.labels, judge, key, progress)
         candidates = {f"{init} start": start}
         if outcome.score is not None:
             features = self.encoder.with_weights(encoder.tuned_weights() if _is_trained(encoder) else {})
@@ -162,6 +164,7 @@ class Deep:
                 spaces.append(after)
         fit, evidence = _best(candidates, _judge(spaces, self.random_state))
         fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in outcome.notes)]
+        forget_checkpoints(*key)
         return fit
 
     def _groups_by(
@@ -177,21 +180,20 @@ class Deep:
 
     def _train(
         self,
-        texts: Sequence[str],
+        views: Sequence[Sequence[str]],
         n_clusters: int,
         first_groups: Labels,
         judge: Callable[[Labels], float],
+        key: Sequence[str],
         progress: Progress,
     ) -> tuple[DeepModel, nn.Module, Outcome]:
         workers = Workers()
-        views = [texts, *(self.views or self._augmented(texts, progress))]
         encoder, training_texts = self._encodable(views, workers, progress)
-        task = Task(training_texts.width, n_clusters, len(texts), self.effort, self.random_state)
+        task = Task(training_texts.width, n_clusters, len(views[0]), self.effort, self.random_state)
         with torch.random.fork_rng(devices=[]):
             seed_torch([self.random_state])
             model = self.model(self.settings, task).to(workers.device)
         model.begin(first_groups)
-        key = self._key(n_clusters, views, first_groups)
         # The first process keeps them for all: of several that asked, only one would get the lock.
         with checkpoints_for(*key) if workers.is_main else nullcontext(NoCheckpoints()) as checkpoints:
             training = Training(

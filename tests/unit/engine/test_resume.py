@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 
 from coterie.data import atomic
 from coterie.engine import checkpoint
-from coterie.engine.checkpoint import Checkpoints, NoCheckpoints, Saved, checkpoints_for
+from coterie.engine.checkpoint import Checkpoints, NoCheckpoints, Saved, checkpoints_for, forget_checkpoints
 
 Make = Callable[..., Any]
 STEPS_AN_EPOCH = 3
@@ -120,12 +120,31 @@ def test_notes_and_seconds_are_carried_on(toy: Make, phases: list[Any], tmp_path
     assert outcome.history[0]["seconds"] >= 0.2, "the time before the kill counts"
 
 
-def test_a_finished_training_leaves_no_state(toy: Make, phases: list[Any], tmp_path: Path) -> None:
-    with pytest.raises(DeathError):
-        toy(phases, checkpoints=DyingAfter(tmp_path, 2)).run()
-    assert (tmp_path / "state.safetensors").exists()
-    toy(phases, checkpoints=Checkpoints(tmp_path)).run()
-    assert not (tmp_path / "state.safetensors").exists()
+def test_a_finished_training_is_not_done_again(toy: Make, phases: list[Any], tmp_path: Path) -> None:
+    """What comes after it may be killed as well."""
+    finished = toy(phases, checkpoints=Checkpoints(tmp_path))
+    finished.run()
+    again = toy(phases, checkpoints=Checkpoints(tmp_path))
+    steps: list[tuple[object, ...]] = []
+    again.progress = lambda *args: steps.append(args)
+    again.run()
+    assert steps == []
+    assert again.history == finished.history
+    for name, tensor in finished.model.state_dict().items():
+        torch.testing.assert_close(again.model.state_dict()[name], tensor, rtol=0, atol=0)
+
+
+def test_a_training_is_forgotten_when_all_is_done(
+    toy: Make, phases: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path))
+    with checkpoints_for("this one") as checkpoints:
+        toy(phases, checkpoints=checkpoints).run()
+    assert list(tmp_path.rglob("state.safetensors"))
+    forget_checkpoints("another")
+    assert list(tmp_path.rglob("state.safetensors"))
+    forget_checkpoints("this one")
+    assert not list(tmp_path.rglob("state.safetensors"))
 
 
 # Files that cannot be gone on from

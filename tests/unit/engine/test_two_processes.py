@@ -151,7 +151,7 @@ def test_two_processes_come_to_the_same_losses_and_weights_as_one(alone: Path, t
     assert (one, two) == (1, 2)
     for entry, other in zip(history, same, strict=True):
         assert entry == pytest.approx(other, abs=1e-4)
-    assert (tmp_path / "two.saves").read_text() == "0\n0\n", "only the first process writes"
+    assert (tmp_path / "two.saves").read_text() == "0\n0\n0\n", "only the first process writes: twice, and at the end"
 
 
 def test_two_processes_go_on_together_from_the_state_of_the_first(alone: Path, tmp_path: Path) -> None:
