@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import mmap
 import time
 from collections.abc import Callable, Sequence
 
@@ -99,6 +100,12 @@ class _Distinct:
         self.tokens = Tokens(ids, np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.int64))
 
 
+def _let_go(rows: Matrix) -> None:
+    """Pages of a mapped file that were read need not stay in our memory: the system has them at hand anyway."""
+    if isinstance(rows.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        rows.base.madvise(mmap.MADV_DONTNEED)
+
+
 class _View:
     def __init__(self, encoder: TrainableEncoder, distinct: _Distinct, prepared: Callable[[int], None]) -> None:
         self.encoder, self.tokens, self.place = encoder, distinct.tokens, distinct.place
@@ -126,7 +133,7 @@ class _View:
             with VectorFile.open(*key, rows=shape[0], width=shape[1]) as file:
                 if file is not None:
                     self._fill(file.vectors, prepared, file.done, file.record)
-                    return np.asarray(file.vectors)
+                    return file.vectors
         if self.frozen or needed <= available_memory() // 4:
             rows = np.empty(shape, dtype=np.float32)
             self._fill(rows, prepared)
@@ -151,6 +158,7 @@ class _View:
             out[start:stop] = made.cpu().numpy()
             if record and (time.monotonic() - last_record > SECONDS_BETWEEN_RECORDS or stop == len(out)):
                 record(stop)
+                _let_go(out)
                 last_record = time.monotonic()
             prepared(int(self.tokens.offsets[texts[-1] + 1]))
 
@@ -166,7 +174,8 @@ class _View:
         """Of texts in order of length."""
         if self.kept is None:
             return torch.as_tensor(self.encoder(self._ids(texts), self.lengths[texts]))
-        states = torch.from_numpy(self.kept[token_places(self.starts, self.lengths, texts)])
+        states = torch.from_numpy(np.asarray(self.kept[token_places(self.starts, self.lengths, texts)]))
+        _let_go(self.kept)
         return self.encoder.from_states(states, self.lengths[texts])
 
     def _without_gradient(self, texts: NDArray[np.int64]) -> Tensor:

@@ -331,3 +331,27 @@ def test_relu(make_model: MakeModel) -> None:
     torch.testing.assert_close(gradients(encoder)[name], theirs.float(), atol=1e-4, rtol=1e-4)
     with torch.no_grad():
         torch.testing.assert_close(trainable(folder)(ids, lengths), expected.float(), atol=1e-5, rtol=1e-5)
+
+
+def test_products_of_16_bits_change_little(folders: dict[str, Path]) -> None:
+    ids, lengths = some_texts()
+    exact, coarse = trainable(folders["bert"]), trainable(folders["bert"], bf16=True)
+    vectors, near = exact(ids, lengths), coarse(ids, lengths)
+    assert near.dtype == torch.float32
+    assert not torch.equal(near, vectors), "16 bits are coarser"
+    torch.testing.assert_close(near, vectors, atol=2e-2, rtol=0)
+    targets(vectors).backward()
+    targets(near).backward()
+    ours, theirs = gradients(coarse), gradients(exact)
+    assert all(gradient.dtype == torch.float32 for gradient in ours.values())
+    for name in ours:
+        both = torch.stack([ours[name].flatten(), theirs[name].flatten()])
+        if both.norm(dim=1).min() > 1e-4:
+            assert torch.corrcoef(both)[0, 1] > 0.99, name
+
+
+def test_without_gradient_16_bits_are_not_used(folders: dict[str, Path]) -> None:
+    ids, lengths = some_texts()
+    with torch.no_grad():
+        coarse = trainable(folders["bert"], bf16=True)(ids, lengths)
+        assert torch.equal(coarse, trainable(folders["bert"])(ids, lengths))
