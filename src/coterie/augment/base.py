@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -38,7 +38,7 @@ def fixed_view(augmenter: Augmenter, texts: Sequence[str], progress: Progress = 
     Where the cache folder cannot be written the view is made every time.
     """
     texts = check_texts(texts)
-    path = cache_folder() / "views" / f"{_key(augmenter.describe(), texts)}.json.gz"
+    path = cache_folder() / "views" / f"{digest_of([augmenter.describe(), *texts])[:32]}.json.gz"
     kept = _read(path, len(texts))
     if kept is not None:
         progress("augmenting", len(texts), len(texts))
@@ -50,14 +50,15 @@ def fixed_view(augmenter: Augmenter, texts: Sequence[str], progress: Progress = 
     return view
 
 
-def _key(description: str, texts: Sequence[str]) -> str:
+def digest_of(texts: Iterable[str]) -> str:
+    """A name for these texts in this order."""
     digest = hashlib.sha256()
-    for part in (description, *texts):
-        data = part.encode()
+    for text in texts:
+        data = text.encode()
         # With its length, or two texts could pass for one.
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
-    return digest.hexdigest()[:32]
+    return digest.hexdigest()
 
 
 def _read(path: Path, rows: int) -> list[str] | None:

@@ -15,7 +15,7 @@ from coterie.augment.masked_lm import MaskedLM
 from coterie.augment.pieces import telling_form, word_spans, written_like
 from coterie.augment.vocabulary import special_ids, whole_words
 from coterie.data.check import check_texts
-from coterie.features.tokens import CHARACTERS_PER_TOKEN, Tokens, equal_length_batches
+from coterie.features.tokens import CHARACTERS_PER_TOKEN, Tokens, cut, equal_length_batches
 from coterie.types import Progress, silent
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Contextual:
             masked += self._masked(distinct[start : start + TEXTS_AT_ONCE])
             progress("masking", min(start + TEXTS_AT_ONCE, len(distinct)), len(distinct))
         view_of: dict[str, str] = {}
-        tokens = _joined([one.ids for one in masked])
+        tokens = Tokens.of([one.ids for one in masked])
         for length, rows in equal_length_batches(tokens, TOKEN_BUDGET):
             view_of.update(self._filled([masked[row] for row in rows], tokens.rows(rows, length)))
             progress("augmenting", len(view_of), len(masked))
@@ -81,9 +81,7 @@ class Contextual:
         encodings = self.masked_lm.tokenizer.encode_batch([text[: longest * CHARACTERS_PER_TOKEN] for text in texts])
         found = []
         for text, encoding in zip(texts, encodings, strict=True):
-            ids = np.array(encoding.ids, dtype=np.int32)
-            if len(ids) > longest:
-                ids = np.concatenate([ids[: longest - 1], ids[-1:]])
+            ids = np.array(cut(encoding.ids, longest), dtype=np.int32)
             spans = word_spans(text)
             replaceable = self._replaceable(text, encoding, spans, longest - 1)
             if not replaceable:
@@ -138,8 +136,3 @@ class Contextual:
     @cached_property
     def _special(self) -> frozenset[int]:
         return special_ids(self.masked_lm.tokenizer)
-
-
-def _joined(rows: list[NDArray[np.int32]]) -> Tokens:
-    flat = np.concatenate(rows) if rows else np.empty(0, dtype=np.int32)
-    return Tokens(flat, np.cumsum([0, *(len(row) for row in rows)], dtype=np.int64))

@@ -6,7 +6,6 @@ to tell the words from the hidden states. It proposes words of the texts and no 
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from coterie.augment.base import digest_of
 from coterie.augment.masked_lm import mask_id_of
 from coterie.augment.vocabulary import input_matrix, special_ids, whole_words
 from coterie.data.check import check_texts
@@ -30,7 +30,6 @@ from coterie.errors import ConfigError
 from coterie.features.bert import FEWEST_ROWS
 from coterie.features.tokens import Tokens, equal_length_batches, load_tokenizer
 from coterie.features.words import words_of
-from coterie.nn.encoder import token_places
 from coterie.nn.masked_head import TiedHead
 from coterie.nn.texts import StillTexts
 from coterie.types import Labels, Matrix, Progress, silent
@@ -78,12 +77,10 @@ def masked_texts(tokens: Tokens, mask_id: int, special: Sequence[int], seed: int
     chosen = np.lexsort((random.permutation(len(tokens))[texts], turn))[:most]
     places, texts, turn = places[chosen], texts[chosen], turn[chosen]
     copies, copy_of = np.unique(turn * len(tokens) + texts, return_inverse=True)
-    rows = copies % len(tokens)
-    ids = tokens.ids[token_places(starts, lengths, rows)]
-    offsets = np.concatenate([[0], np.cumsum(lengths[rows])]).astype(np.int64)
-    at = offsets[copy_of] + places - starts[texts]
-    ids[at] = mask_id
-    return Maskings(Tokens(ids, offsets), at, tokens.ids[places].astype(np.int64), texts)
+    masked = tokens.taken(copies % len(tokens))
+    at = masked.offsets[copy_of] + places - starts[texts]
+    masked.ids[at] = mask_id
+    return Maskings(masked, at, tokens.ids[places].astype(np.int64), texts)
 
 
 class CorpusMaskedLM:
@@ -104,14 +101,9 @@ class CorpusMaskedLM:
         self.progress = progress
 
     def describe(self) -> str:
-        digest = hashlib.sha256()
-        for text in self.texts:
-            data = text.encode()
-            digest.update(len(data).to_bytes(8, "little"))
-            digest.update(data)
         encoder = self.encoder
         settings = f"{encoder.precision} max_length={encoder.max_length} torch={torch.__version__}"
-        return f"corpus-head {VERSION} {encoder.checkpoint.fingerprint} {settings} texts={digest.hexdigest()}"
+        return f"corpus-head {VERSION} {encoder.checkpoint.fingerprint} {settings} texts={digest_of(self.texts)}"
 
     @cached_property
     def tokenizer(self) -> Tokenizer:

@@ -162,5 +162,4 @@ def _print_evidence(evidence: list[dict[str, Any]]) -> None:
         print(f"  note  {entry['note']}")
     for entry in tried:
         mark = "kept" if entry.get("kept") else "    "
-        score = "none" if entry["score"] is None else f"{entry['score']:.3f}"
-        print(f"  {mark}  {entry['candidate']:<28} {entry['criterion']} {score}")
+        print(f"  {mark}  {entry['candidate']:<28} {entry['criterion']} {entry['score']:.3f}")

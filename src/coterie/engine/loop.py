@@ -307,9 +307,10 @@ class Training:
 
     def _resume(self) -> None:
         seed_torch([self.seed])
-        found = self.checkpoints.load() if self.workers.is_main else None
-        packed = self.workers.from_main(None if found is None else found.packed())
-        saved = None if packed is None else Saved.unpacked(packed)
+        saved = self.checkpoints.load() if self.workers.is_main else None
+        if self.workers.count > 1:
+            packed = self.workers.from_main(None if saved is None else saved.packed())
+            saved = None if packed is None else Saved.unpacked(packed)
         if saved is None:
             return
         fresh = self._weights()

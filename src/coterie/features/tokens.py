@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,18 @@ class Tokens:
         """The ids of texts that all have this length, one text a row."""
         places = self.offsets[chosen][:, None] + np.arange(length)
         return np.asarray(self.ids[places], dtype=np.int64)
+
+    @classmethod
+    def of(cls, pieces: Sequence[NDArray[np.int32]]) -> Self:
+        """The ids of every text, text after text."""
+        flat = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
+        return cls(flat, np.cumsum([0, *(len(piece) for piece in pieces)], dtype=np.int64))
+
+    def taken(self, chosen: NDArray[np.int64]) -> Tokens:
+        """These texts, in this order, as tokens of their own."""
+        lengths = self.lengths
+        ids = self.ids[token_places(self.offsets[:-1], lengths, chosen)]
+        return Tokens(ids, np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.int64))
 
     def fingerprint(self) -> str:
         digest = hashlib.sha256(self.ids.tobytes())
@@ -82,13 +94,21 @@ def tokenize(tokenizer: Tokenizer, texts: Sequence[str], max_length: int, progre
     for part in _portions(texts, max_length * CHARACTERS_PER_TOKEN):
         for encoding in tokenizer.encode_batch_fast(part):
             # A tokenizer without special tokens can find nothing in a text; its first token then stands for it.
-            ids = encoding.ids or [0]
-            if len(ids) > max_length:
-                ids = ids[: max_length - 1] + ids[-1:]
-            pieces.append(np.array(ids, dtype=np.int32))
+            pieces.append(np.array(cut(encoding.ids or [0], max_length), dtype=np.int32))
         progress("tokenising", len(pieces), len(texts))
-    flat = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
-    return Tokens(flat, np.cumsum([0, *(len(piece) for piece in pieces)], dtype=np.int64))
+    return Tokens.of(pieces)
+
+
+def cut(ids: list[int], max_length: int) -> list[int]:
+    """At most this many tokens, the last one, which closes the text, among them."""
+    return ids if len(ids) <= max_length else ids[: max_length - 1] + ids[-1:]
+
+
+def token_places(starts: NDArray[np.int64], lengths: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where the tokens of these texts are, text after text."""
+    chosen = lengths[rows]
+    ends = np.cumsum(chosen)
+    return np.asarray(np.repeat(starts[rows] - (ends - chosen), chosen) + np.arange(ends[-1] if len(ends) else 0))
 
 
 def _portions(texts: Sequence[str], longest: int) -> Iterator[list[str]]:

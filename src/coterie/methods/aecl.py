@@ -28,6 +28,7 @@ from coterie.losses.entropy import missing_balance, row_entropy
 from coterie.losses.pseudo_labels import confident_cross_entropy, pseudo_labels
 from coterie.methods.deep import DeepModel, DeepSettings, Task, given
 from coterie.nn.attention import Form, SampleAttention
+from coterie.nn.heads import two_layers
 
 Ablation = Literal["no-ic", "no-stage-1", "no-stage-2", "no-pg", "no-rc"]
 CONTRAST_STEPS = 120
@@ -75,7 +76,7 @@ class AECL(DeepModel):
     def __init__(self, settings: AECLSettings, task: Task) -> None:
         super().__init__(settings, task)
         width, dimensions = task.width, settings.dimensions
-        self.project = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, dimensions))
+        self.project = two_layers(width, dimensions)
         self.attend = SampleAttention(dimensions, settings.attention)
         self.assign = nn.Sequential(
             nn.Dropout(0.5), nn.Linear(dimensions, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(),
@@ -183,8 +184,7 @@ class AECL(DeepModel):
 
     def _lambda4(self) -> float:
         """How hard the groups are pushed towards equal size, by how equal the first groups are."""
-        evenness = self.evenness()
-        return given(self.settings.lambda4, 10.0 if evenness > 0.97 else 0.18 if evenness > 0.85 else 0.09)
+        return given(self.settings.lambda4, self.by_evenness(10.0, 0.18, 0.09))
 
     def _encoder_rate(self) -> float:
         return given(self.settings.encoder_rate, ENCODER_RATES[self.task.effort])

@@ -46,6 +46,7 @@ Init = Literal["two-view", "kmeans"]
 Augment = Literal["eda", "deletion", "contextual", "dropout"]
 DROPOUT = 0.1
 MOST_AUGMENTATIONS = 8
+EVEN, NEARLY_EVEN = 0.97, 0.85
 RESTARTS = 10
 JUDGED_ROWS = 20_000
 
@@ -130,6 +131,11 @@ class DeepModel(Model):
         sizes = self.first_groups.bincount(minlength=self.task.n_clusters).double()
         shares = sizes[sizes > 0] / sizes.sum()
         return float(torch.exp(-(shares * shares.log()).sum()) / len(sizes))
+
+    def by_evenness(self, balanced: float, slight: float, heavy: float) -> float:
+        """The value that a paper gives for balanced, slightly and heavily imbalanced sets, told by the first groups."""
+        evenness = self.evenness()
+        return balanced if evenness > EVEN else slight if evenness > NEARLY_EVEN else heavy
 
 
 class Deep:

@@ -24,6 +24,7 @@ from coterie.engine.phase import ENCODER, Phase
 from coterie.losses.contrastive import instance_contrast
 from coterie.losses.transport import self_adaptive_transport
 from coterie.methods.deep import DeepModel, DeepSettings, Task, given
+from coterie.nn.heads import two_layers
 
 FIRST_STEPS = 120
 STEPS = {"fast": 500, "balanced": 100, "full": 1000}
@@ -57,8 +58,8 @@ class RSTC(DeepModel):
     def __init__(self, settings: RSTCSettings, task: Task) -> None:
         super().__init__(settings, task)
         width = task.width
-        self.contrast = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, settings.dimensions))
-        self.classify = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, task.n_clusters))
+        self.contrast = two_layers(width, settings.dimensions)
+        self.classify = two_layers(width, task.n_clusters)
         self.register_buffer("labels", torch.zeros(task.rows, dtype=torch.long))
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
@@ -97,5 +98,4 @@ class RSTC(DeepModel):
 
     def _balance(self) -> float:
         """Published as reg2 / log-alpha: 1/10 for balanced sets, 0.1/10 for slight and 0.1/100 for heavy imbalance."""
-        evenness = self.evenness()
-        return given(self.settings.balance, 0.1 if evenness > 0.97 else 0.01 if evenness > 0.85 else 0.001)
+        return given(self.settings.balance, self.by_evenness(0.1, 0.01, 0.001))

@@ -23,6 +23,7 @@ from coterie.losses.contrastive import instance_contrast
 from coterie.losses.student_t import kl_to_target, student_t
 from coterie.methods.centres import Centres
 from coterie.methods.deep import DeepSettings, Task, given
+from coterie.nn.heads import two_layers
 
 STEPS = {"fast": 1000, "balanced": 100, "full": 1000}
 ENCODER_RATES = {"fast": 1e-5, "balanced": 3e-5, "full": 1e-5}
@@ -50,7 +51,7 @@ class SCCL(Centres):
     def __init__(self, settings: SCCLSettings, task: Task) -> None:
         super().__init__(settings, task)
         width = task.width
-        self.contrast = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, settings.dimensions))
+        self.contrast = two_layers(width, settings.dimensions)
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         return {"heads": [*self.contrast.parameters(), self.centres]}

@@ -19,6 +19,7 @@ from coterie.losses.contrastive import instance_contrast
 from coterie.losses.virtual import virtual_neighbourhood_loss
 from coterie.methods.centres import Centres
 from coterie.methods.deep import Augment, DeepSettings, Task, given
+from coterie.nn.heads import two_layers
 
 STEPS = {"fast": 500, "balanced": 100, "full": 1000}
 ENCODER_RATES = {"fast": 5e-6, "balanced": 3e-5, "full": 5e-6}
@@ -46,7 +47,7 @@ class VaSCL(Centres):
     def __init__(self, settings: VaSCLSettings, task: Task) -> None:
         super().__init__(settings, task)
         width = task.width
-        self.contrast = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, settings.dimensions))
+        self.contrast = two_layers(width, settings.dimensions)
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         return {"heads": list(self.contrast.parameters())}

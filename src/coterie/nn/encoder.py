@@ -19,6 +19,7 @@ from torch.utils.checkpoint import checkpoint as recomputed
 
 from coterie.errors import ConfigError
 from coterie.features.checkpoints import Checkpoint
+from coterie.features.tokens import token_places
 from coterie.nn.families import read_architecture, read_weights
 from coterie.nn.layers import Affine, Layer
 
@@ -44,8 +45,8 @@ class TrainableEncoder(torch.nn.Module):
     """Token ids to unit vectors, with gradients for the upper `trainable_layers`; "all" means the embeddings too.
 
     With `bf16` the products of training are of 16-bit numbers. The ids of a batch come flat, text after text in any
-    order, with the length of each. `saved_bytes` may be lowered
-    by a caller who encodes several batches before going backward.
+    order, with the length of each. `saved_bytes` may be lowered by a caller who encodes several batches before going
+    backward.
     """
 
     def __init__(
@@ -248,13 +249,6 @@ def _sorted(lengths: NDArray[np.int64]) -> tuple[Tensor | None, NDArray[np.int64
     if np.array_equal(order, np.arange(len(order))):
         return None, order
     return torch.from_numpy(token_places(np.cumsum(lengths) - lengths, lengths, order)), order
-
-
-def token_places(starts: NDArray[np.int64], lengths: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where the tokens of these texts are, text after text."""
-    chosen = lengths[rows]
-    ends = np.cumsum(chosen)
-    return np.asarray(np.repeat(starts[rows] - (ends - chosen), chosen) + np.arange(ends[-1] if len(ends) else 0))
 
 
 def _at(flat: Tensor, places: Tensor | None) -> Tensor:

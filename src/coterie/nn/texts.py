@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from coterie.features.cache import LARGEST_BYTES, VectorFile
-from coterie.features.tokens import Tokens
-from coterie.nn.encoder import TrainableEncoder, token_places
+from coterie.features.tokens import Tokens, token_places
+from coterie.nn.encoder import TrainableEncoder
 from coterie.persist.environment import available_memory
 from coterie.types import Matrix, Progress, silent
 
@@ -94,10 +94,7 @@ class _Distinct:
         # In order of length any stretch is a batch without padding, and the file is written from front to back.
         order = np.argsort(view.lengths[first], kind="stable")
         self.place = np.argsort(order)[found]
-        chosen = first[order]
-        lengths = view.lengths
-        ids = view.ids[token_places(view.offsets[:-1], lengths, chosen)]
-        self.tokens = Tokens(ids, np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.int64))
+        self.tokens = view.taken(first[order])
 
 
 def _let_go(rows: Matrix) -> None:

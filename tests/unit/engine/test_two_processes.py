@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +16,6 @@ import pytest
 
 HERE = Path(__file__).parent
 LIMIT_SECONDS = 240
-
-# Fixtures of another folder are not seen from here.
-_spec = spec_from_file_location("features_conftest", HERE.parent / "features" / "conftest.py")
-assert _spec is not None
-assert _spec.loader is not None
-_module = module_from_spec(_spec)
-_spec.loader.exec_module(_module)
-corpus, tokenizer_file, make_model, tiny_bert = (
-    _module.corpus, _module.tokenizer_file, _module.make_model, _module.tiny_bert
-)  # fmt: skip
 
 TOY = """
 import json, sys

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,17 +17,6 @@ from coterie.engine.workers import Workers
 from coterie.methods.deep import Task
 from coterie.nn.texts import StillTexts
 from coterie.types import Matrix
-
-# Fixtures of another folder are not seen from here.
-_spec = spec_from_file_location("features_conftest", Path(__file__).parents[1] / "features" / "conftest.py")
-assert _spec is not None
-assert _spec.loader is not None
-_module = module_from_spec(_spec)
-_spec.loader.exec_module(_module)
-tokenizer_file = _module.tokenizer_file
-make_model = _module.make_model
-tiny_bert = _module.tiny_bert
-corpus = _module.corpus
 
 WIDTH = 12
 THEMES = ("bread", "train", "garden", "bank")
