@@ -36,8 +36,8 @@ GUIDED_STEPS = 240
 JOINT_STEPS = {"fast": 500, "balanced": 100, "full": 500}
 PUBLISHED_EPOCHS = 70
 ENCODER_RATES = {"fast": 3e-5, "balanced": 3e-5, "full": 5e-6}
-SETTLED = 0.01
-"""The second stage ends when fewer texts than this share change group in an epoch."""
+SETTLED, AT_REST = 0.01, 0.001
+"""The second and the third stage end when fewer texts than this share change group in an epoch."""
 CONTRAST, GUIDED, JOINT = "contrast", "pseudo-labels", "joint"
 
 
@@ -116,7 +116,7 @@ class AECL(DeepModel):
                 candidate=False,
                 stop_below=SETTLED,
             ),
-            Phase(JOINT, third, {**encoder, **early, **late}, everything, size, warmup=0.1),
+            Phase(JOINT, third, {**encoder, **early, **late}, everything, size, warmup=0.1, stop_below=AT_REST),
         ]
 
     def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:
@@ -137,6 +137,9 @@ class AECL(DeepModel):
                 labels, keep = self.first_groups[batch.rows], torch.ones_like(batch.rows, dtype=torch.bool)
             else:
                 labels, keep = pseudo_labels(p0, chosen.threshold)
+                if chosen.init == "two-view":
+                    # The first groups know the words too, the network does not: alone, it drifts away from them.
+                    keep = keep & (labels == self.first_groups[batch.rows])
             losses["pseudo"] = confident_cross_entropy(log_p1, labels, keep)
         if phase.name == JOINT:
             losses["cluster"] = cluster_contrast(p0, p1, chosen.tau_cluster)

@@ -2,8 +2,9 @@
 
 Training can make things worse. So there are up to three candidates in the end: the groups that training began with,
 those of the trained head, and, where the encoder was trained, those that the beginning's own procedure finds with the
-trained encoder. The best silhouette is kept, taken in the space of the two views as it was before training and as it is
-after it, so that no candidate is judged in its own home only. No labels are needed.
+trained encoder. They are judged by their silhouette in the space of the two views, as it was before training and as it
+is after it. What came of training is kept where it is better than the beginning in both: a gain in the space that
+training itself has made is no evidence. No labels are needed.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from coterie.nn.layers import has_bfloat16
 from coterie.nn.texts import StillTexts, TrainingTexts
 from coterie.types import Labels, Matrix, Progress, silent
 
-CODE_VERSION = 1
+CODE_VERSION = 2
 """To be raised when training gives other numbers: checkpoints of the old code are then not used."""
 
 Number = TypeVar("Number", int, float)
@@ -156,7 +157,7 @@ class Deep:
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
         start, before = self._groups_by(self.encoder, texts, n_clusters, progress)
         spaces, init = [before], self.settings.init
-        judge = _judge(spaces, self.random_state)
+        judge = _judge(before, self.random_state)
         views = [texts, *(self.views or self._augmented(texts, progress))]
         key = self._key(n_clusters, views, start.labels)
         model, encoder, outcome = self._train(views, n_clusters, start.labels, judge, key, progress)
@@ -168,7 +169,7 @@ class Deep:
                 again, after = self._groups_by(features, texts, n_clusters, progress)
                 candidates[f"{init}, trained encoder"] = again
                 spaces.append(after)
-        fit, evidence = _best(candidates, _judge(spaces, self.random_state))
+        fit, evidence = _best(candidates, [_judge(space, self.random_state) for space in spaces])
         fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in outcome.notes)]
         forget_checkpoints(*key)
         return fit
@@ -284,25 +285,33 @@ def _is_trained(encoder: nn.Module) -> TypeGuard[TrainableEncoder]:
     return isinstance(encoder, TrainableEncoder)
 
 
-def _judge(spaces: Sequence[Matrix], seed: int) -> Callable[[Labels], float]:
-    """The mean over the spaces of the silhouette about the common mean, of a sample where there are many texts."""
-    rows = np.sort(np.random.default_rng(seed).permutation(len(spaces[0]))[:JUDGED_ROWS])
-    centred = [space[rows] - space[rows].mean(axis=0) for space in spaces]
+def _judge(space: Matrix, seed: int) -> Callable[[Labels], float]:
+    """The silhouette about the common mean, of a sample where there are many texts."""
+    rows = np.sort(np.random.default_rng(seed).permutation(len(space))[:JUDGED_ROWS])
+    centred = space[rows] - space[rows].mean(axis=0)
 
     def score(labels: Labels) -> float:
         # Where there is one group only, there is no silhouette.
-        return float(np.nan_to_num(np.mean([silhouette(space, labels[rows]) for space in centred]), nan=-1.0))
+        return float(np.nan_to_num(silhouette(centred, labels[rows]), nan=-1.0))
 
     return score
 
 
-def _best(candidates: dict[str, Fit], judge: Callable[[Labels], float]) -> tuple[Fit, list[dict[str, Any]]]:
-    """The candidate with the highest score, of equals the first, and what the others had."""
-    scores = {name: judge(fit.labels) for name, fit in candidates.items()}
-    best = max(scores, key=lambda name: scores[name])
+def _best(candidates: dict[str, Fit], judges: Sequence[Callable[[Labels], float]]) -> tuple[Fit, list[dict[str, Any]]]:
+    """The highest mean of those that every judge prefers to the first, or else the first; and what each of them had."""
+    scores = {name: [judge(fit.labels) for judge in judges] for name, fit in candidates.items()}
+    start, *others = scores
+    better = [name for name in others if all(np.greater(scores[name], scores[start]))]
+    best = max(better, key=lambda name: float(np.mean(scores[name])), default=start)
     evidence = [
-        {"candidate": name, "criterion": "silhouette", "score": round(score, 4), "kept": name == best}
-        for name, score in scores.items()
+        {
+            "candidate": name,
+            "criterion": "silhouette",
+            "score": round(float(np.mean(found)), 4),
+            "by_space": [round(score, 4) for score in found],
+            "kept": name == best,
+        }
+        for name, found in scores.items()
     ]
     return candidates[best], evidence
 

@@ -113,6 +113,17 @@ def test_only_confident_rows_teach_in_the_last_stage(model_of: Make, batch_of: M
     assert model.losses(batch_of(views, ROWS), model.phases()[1])["pseudo"].item() > 0
 
 
+def test_from_two_views_its_own_labels_teach_where_the_first_groups_agree(
+    model_of: Make, batch_of: Make, views: list[Tensor]
+) -> None:
+    model = model_of(AECL, settings(init="two-view", threshold=0.0), GROUPS, 3).eval()
+    made = parts_by_hand(model, views, ROWS)
+    first, own = torch.from_numpy(GROUPS)[ROWS], made["p0"].argmax(dim=1)
+    assert 0 < (first == own).sum() < len(ROWS)
+    expected = -made["p1"].log()[first == own, own[first == own]].sum() / len(ROWS)
+    assert_close(model.losses(batch_of(views, ROWS), model.phases()[2])["pseudo"], expected)
+
+
 # Attention and scores
 
 
