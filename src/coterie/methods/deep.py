@@ -2,9 +2,7 @@
 
 Training can make things worse. So there are up to three candidates in the end: the groups that training began with,
 those of the trained head, and, where the encoder was trained, those that the beginning's own procedure finds with the
-trained encoder. They are judged by their silhouette in the space of the two views, as it was before training and as it
-is after it. What came of training is kept where it is better than the beginning in both: a gain in the space that
-training itself has made is no evidence. No labels are needed.
+trained encoder. `judge` tells which of them is kept.
 """
 
 from __future__ import annotations
@@ -31,9 +29,9 @@ from coterie.features.two_views import TwoViews
 from coterie.methods.base import Fit
 from coterie.methods.duet import Duet
 from coterie.methods.head import Head
+from coterie.methods.judge import Judge, best_of
 from coterie.methods.linear import learnt_groups
 from coterie.methods.two_step import TwoStep
-from coterie.metrics.internal import silhouette
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.layers import has_bfloat16
 from coterie.nn.texts import StillTexts, TrainingTexts
@@ -49,7 +47,6 @@ DROPOUT = 0.1
 MOST_AUGMENTATIONS = 8
 EVEN, NEARLY_EVEN = 0.97, 0.85
 RESTARTS = 10
-JUDGED_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -157,7 +154,7 @@ class Deep:
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
         start, before = self._groups_by(self.encoder, texts, n_clusters, progress)
         spaces, init = [before], self.settings.init
-        judge = _judge(before, self.random_state)
+        judge = Judge(before, self.random_state)
         views = [texts, *(self.views or self._augmented(texts, progress))]
         key = self._key(n_clusters, views, start.labels)
         model, encoder, outcome = self._train(views, n_clusters, start.labels, judge, key, progress)
@@ -169,7 +166,7 @@ class Deep:
                 again, after = self._groups_by(features, texts, n_clusters, progress)
                 candidates[f"{init}, trained encoder"] = again
                 spaces.append(after)
-        fit, evidence = _best(candidates, [_judge(space, self.random_state) for space in spaces])
+        fit, evidence = best_of(candidates, [Judge(space, self.random_state) for space in spaces])
         fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in outcome.notes)]
         forget_checkpoints(*key)
         return fit
@@ -283,37 +280,6 @@ def filled_up(labels: Labels, vectors: Matrix, n_clusters: int) -> Labels:
 
 def _is_trained(encoder: nn.Module) -> TypeGuard[TrainableEncoder]:
     return isinstance(encoder, TrainableEncoder)
-
-
-def _judge(space: Matrix, seed: int) -> Callable[[Labels], float]:
-    """The silhouette about the common mean, of a sample where there are many texts."""
-    rows = np.sort(np.random.default_rng(seed).permutation(len(space))[:JUDGED_ROWS])
-    centred = space[rows] - space[rows].mean(axis=0)
-
-    def score(labels: Labels) -> float:
-        # Where there is one group only, there is no silhouette.
-        return float(np.nan_to_num(silhouette(centred, labels[rows]), nan=-1.0))
-
-    return score
-
-
-def _best(candidates: dict[str, Fit], judges: Sequence[Callable[[Labels], float]]) -> tuple[Fit, list[dict[str, Any]]]:
-    """The highest mean of those that every judge prefers to the first, or else the first; and what each of them had."""
-    scores = {name: [judge(fit.labels) for judge in judges] for name, fit in candidates.items()}
-    start, *others = scores
-    better = [name for name in others if all(np.greater(scores[name], scores[start]))]
-    best = max(better, key=lambda name: float(np.mean(scores[name])), default=start)
-    evidence = [
-        {
-            "candidate": name,
-            "criterion": "silhouette",
-            "score": round(float(np.mean(found)), 4),
-            "by_space": [round(score, 4) for score in found],
-            "kept": name == best,
-        }
-        for name, found in scores.items()
-    ]
-    return candidates[best], evidence
 
 
 def given(chosen: Number | None, rule: Number) -> Number:

@@ -15,22 +15,24 @@ ROWS_AT_ONCE = 8192
 
 
 def silhouette(vectors: Matrix, labels: Labels) -> float:
-    """Mean cosine silhouette: 1 far from other groups, 0 on the border, below 0 in the wrong group.
+    """Mean cosine silhouette: 1 far from other groups, 0 on the border, below 0 in the wrong group."""
+    return float(silhouettes(vectors, labels).mean())
 
-    Of all rows and exact: the mean cosine distance from a unit vector to a group is 1 minus its dot product with the
-    group's mean, so no pairs are needed.
+
+def silhouettes(vectors: Matrix, labels: Labels) -> NDArray[np.float64]:
+    """The cosine silhouette of every row; no numbers where there are not 2 groups, or as many groups as rows.
+
+    Exact: the mean cosine distance from a unit vector to a group is 1 minus its dot product with the group's mean, so
+    no pairs are needed.
     """
     labels = np.unique(labels, return_inverse=True)[1].reshape(-1)
     sizes = np.bincount(labels)
     if not 2 <= len(sizes) < len(labels):
-        return float("nan")
+        return np.full(len(labels), np.nan)
     rows = unit_rows(np.asarray(vectors))
     means, _ = group_means(rows, np.ones(len(rows)), labels)
-    total = sum(
-        _silhouettes(rows[start : start + ROWS_AT_ONCE], labels[start : start + ROWS_AT_ONCE], means, sizes).sum()
-        for start in range(0, len(rows), ROWS_AT_ONCE)
-    )
-    return float(total / len(rows))
+    parts = [slice(start, start + ROWS_AT_ONCE) for start in range(0, len(rows), ROWS_AT_ONCE)]
+    return np.concatenate([_silhouettes(rows[part], labels[part], means, sizes) for part in parts])
 
 
 def dunn_index(vectors: Matrix, labels: Labels) -> float:

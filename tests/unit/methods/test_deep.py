@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -102,7 +101,7 @@ def head_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     def best(candidates: dict[str, Fit], judges: Any) -> tuple[Fit, list[dict[str, Any]]]:
         return candidates["trained head"], []
 
-    monkeypatch.setattr(deep, "_best", best)
+    monkeypatch.setattr(deep, "best_of", best)
 
 
 def start_and_head(fit: Fit) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -127,25 +126,6 @@ def test_training_that_makes_it_worse_is_undone(fake_encoder: Any, themed: Any, 
     assert (begun["kept"], trained["kept"]) == (True, False)
     assert begun["score"] > trained["score"]
     assert len(fit.history) == 3, "what was undone is told all the same"
-
-
-@pytest.mark.parametrize(
-    ("head", "again", "kept"),
-    [
-        ((0.4, 0.9), (0.5, 0.9), "start"),  # better where training has made the space itself, and no better before
-        ((0.6, 0.4), (0.4, 0.9), "start"),
-        ((0.6, 0.6), (0.4, 0.9), "head"),
-        ((0.6, 0.6), (0.51, 0.9), "again"),
-    ],
-)
-def test_what_came_of_training_must_be_better_in_both_spaces(head: Any, again: Any, kept: str) -> None:
-    candidates = {name: SimpleNamespace(labels=name) for name in ("start", "head", "again")}
-    scores = {"start": (0.5, 0.5), "head": head, "again": again}
-    judges = [lambda name, space=space: scores[name][space] for space in (0, 1)]
-    fit, evidence = deep._best(candidates, judges)  # type: ignore[arg-type]
-    assert fit.labels == kept
-    assert [entry["candidate"] for entry in evidence if entry["kept"]] == [kept]
-    assert [entry["by_space"] for entry in evidence] == [[0.5, 0.5], list(head), list(again)]
 
 
 def test_training_without_a_single_whole_state_is_undone(fake_encoder: Any, themed: Any, own_folder: Path) -> None:

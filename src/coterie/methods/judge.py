@@ -1,0 +1,72 @@
+"""Whether training has made things better, told without labels.
+
+The silhouette of a grouping is taken in the space of the two views, as it was before training and as it is after it. A
+gain in the space that training itself has made is no evidence, and a small gain is none either: what came of training
+must beat the beginning in every space, by twice what chance would give. Texts of a group move together, so chance is
+reckoned by groups, not by texts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.methods.base import Fit
+from coterie.metrics.internal import silhouettes
+from coterie.types import Labels, Matrix
+
+JUDGED_ROWS = 20_000
+STANDARD_ERRORS = 2.0
+
+
+class Judge:
+    """Silhouettes about the common mean of a space, of a sample where there are many texts."""
+
+    def __init__(self, space: Matrix, seed: int) -> None:
+        self.rows = np.sort(np.random.default_rng(seed).permutation(len(space))[:JUDGED_ROWS])
+        self.centred = space[self.rows] - space[self.rows].mean(axis=0)
+
+    def of_each(self, labels: Labels) -> NDArray[np.float64]:
+        # Where there is one group only, there is no silhouette.
+        return np.nan_to_num(silhouettes(self.centred, labels[self.rows]), nan=-1.0)
+
+    def __call__(self, labels: Labels) -> float:
+        return float(self.of_each(labels).mean())
+
+    def prefers(self, labels: Labels, start: Labels) -> bool:
+        """Whether the gain over the start is more than chance."""
+        gain = self.of_each(labels) - self.of_each(start)
+        return bool(gain.mean() > STANDARD_ERRORS * standard_error_by_group(gain, start[self.rows]))
+
+
+def standard_error_by_group(values: NDArray[np.float64], groups: Labels) -> float:
+    """Of the mean of values that are alike within a group: the sandwich estimate for clustered samples."""
+    _, groups = np.unique(groups, return_inverse=True)
+    sums = np.bincount(groups, values - values.mean())
+    if len(sums) < 2:
+        return math.inf
+    return float(np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / len(values))
+
+
+def best_of(candidates: dict[str, Fit], judges: Sequence[Judge]) -> tuple[Fit, list[dict[str, Any]]]:
+    """The highest mean of those that every judge prefers to the first, or else the first; and what each of them had."""
+    start, *others = candidates
+    labels = {name: fit.labels for name, fit in candidates.items()}
+    scores = {name: [judge(labels[name]) for judge in judges] for name in candidates}
+    better = [name for name in others if all(judge.prefers(labels[name], labels[start]) for judge in judges)]
+    best = max(better, key=lambda name: float(np.mean(scores[name])), default=start)
+    evidence = [
+        {
+            "candidate": name,
+            "criterion": "silhouette",
+            "score": round(float(np.mean(found)), 4),
+            "by_space": [round(score, 4) for score in found],
+            "kept": name == best,
+        }
+        for name, found in scores.items()
+    ]
+    return candidates[best], evidence

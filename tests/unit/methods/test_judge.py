@@ -1,0 +1,71 @@
+"""What is kept in the end: convincing gains only, in every space."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coterie.methods.judge import Judge, best_of, standard_error_by_group
+from coterie.metrics.internal import silhouette
+
+
+class FixedJudge(Judge):
+    """Silhouettes as they are given, by the name that stands for the labels."""
+
+    def __init__(self, each: dict[str, Any]) -> None:
+        self.each = each
+        self.rows = np.arange(4)
+
+    def of_each(self, labels: Any) -> Any:
+        return np.asarray(self.each[labels.item(0)], dtype=float)
+
+
+def named(name: str) -> Any:
+    return SimpleNamespace(labels=np.array([name] * 2 + [f"{name}'"] * 2))
+
+
+@pytest.mark.parametrize(
+    ("head", "again", "kept"),
+    [
+        (([0.4] * 4, [0.9] * 4), ([0.5] * 4, [0.9] * 4), "start"),  # a gain only where training made the space
+        (([0.6] * 4, [0.4] * 4), ([0.4] * 4, [0.9] * 4), "start"),
+        (([0.6] * 4, [0.6] * 4), ([0.4] * 4, [0.9] * 4), "head"),
+        (([0.6] * 4, [0.6] * 4), ([0.51] * 4, [0.9] * 4), "again"),
+        # All of the gain is of one group: that may be chance.
+        (([0.5, 0.5, 0.7, 0.7], [0.6] * 4), ([0.4] * 4, [0.9] * 4), "start"),
+        (([0.6, 0.6, 0.7, 0.7], [0.6] * 4), ([0.4] * 4, [0.9] * 4), "head"),
+    ],
+)
+def test_what_came_of_training_must_be_better_in_both_spaces(head: Any, again: Any, kept: str) -> None:
+    spaces = [FixedJudge({"start": [0.5] * 4, "head": head[space], "again": again[space]}) for space in (0, 1)]
+    candidates = {name: named(name) for name in ("start", "head", "again")}
+    fit, evidence = best_of(candidates, spaces)
+    assert fit.labels[0] == kept
+    assert [entry["candidate"] for entry in evidence if entry["kept"]] == [kept]
+    means = [[0.5, 0.5], *(np.round([np.mean(each) for each in side], 4).tolist() for side in (head, again))]
+    assert [entry["by_space"] for entry in evidence] == means
+
+
+def test_standard_error_by_hand() -> None:
+    # Mean 3; sums of differences by group -3 and 3: sqrt(18 * 2 / 1) / 4.
+    values = np.array([1.0, 2.0, 3.0, 6.0])
+    assert standard_error_by_group(values, np.array([5, 5, 7, 7])) == pytest.approx(1.5)
+    # Every value a group of its own: the ordinary standard error.
+    ordinary = values.std(ddof=1) / np.sqrt(4)
+    assert standard_error_by_group(values, np.arange(4)) == pytest.approx(ordinary)
+    assert standard_error_by_group(values, np.zeros(4, dtype=int)) == np.inf
+
+
+def test_a_judge_looks_at_the_centred_space() -> None:
+    generator = np.random.default_rng(0)
+    labels = np.arange(60) % 3
+    space = (generator.normal(size=(60, 5)) + np.eye(3, 5)[labels] + 4).astype(np.float32)
+    judge = Judge(space, 0)
+    assert judge(labels) == pytest.approx(silhouette(space - space.mean(axis=0), labels))
+    assert judge(labels) == pytest.approx(judge.of_each(labels).mean())
+    assert judge(np.zeros(60, dtype=int)) == -1
+    assert judge.prefers(labels, generator.permutation(labels))
+    assert not judge.prefers(labels, labels)
