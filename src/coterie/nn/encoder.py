@@ -6,7 +6,7 @@ attention looks at the texts, a group of equal length at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,10 +21,14 @@ from coterie.errors import ConfigError
 from coterie.features.checkpoints import Checkpoint
 from coterie.features.tokens import token_places
 from coterie.nn.families import read_architecture, read_weights
-from coterie.nn.layers import Affine, Layer
+from coterie.nn.layers import Affine, Groups, Layer, split_by_group
 
 TOKENS_IN_CHUNK = 4096
 """Products are fast from about 1,000 rows on; but the gradients of all weights are added up once a chunk."""
+
+ROUND_ROWS = 256
+"""Chunks are filled up with empty rows to a multiple of this: oneDNN keeps a compiled product, with memory of its own,
+for every number of rows it has seen."""
 
 SAVED_BYTES = 1_000_000_000
 """What a batch may keep for backward; the chunks beyond it are computed a second time instead."""
@@ -149,9 +153,7 @@ class TrainableEncoder(torch.nn.Module):
             for chunk in _chunks(lengths):
                 taken = slice(chunk.start, chunk.stop)
                 x = self._embed(ids[taken], lengths[chunk.first : chunk.last])
-                for layer in self.layers[: self.first_trainable]:
-                    x = layer(x, chunk.groups)
-                states[taken] = x
+                states[taken] = _through(self.layers[: self.first_trainable], x, chunk.groups)
         return states
 
     def _embed(self, ids: Tensor, lengths: NDArray[np.int64]) -> Tensor:
@@ -172,8 +174,7 @@ class TrainableEncoder(torch.nn.Module):
         made: list[Tensor] = []
 
         def run(x: Tensor, chunk: _Chunk) -> Tensor:
-            for layer in upper:
-                x = layer(x, chunk.groups)
+            x = _through(upper, x, chunk.groups)
             return self._pool(x, chunk) if pool else x
 
         parts = states.split_with_sizes([chunk.stop - chunk.start for chunk in chunks])
@@ -190,7 +191,7 @@ class TrainableEncoder(torch.nn.Module):
 
     def _pool(self, x: Tensor, chunk: _Chunk) -> Tensor:
         pooled = []
-        parts = x.split_with_sizes([texts * length for texts, length in chunk.groups])
+        *parts, _ = split_by_group(x, chunk.groups)
         for part, (texts, length) in zip(parts, chunk.groups, strict=True):
             tokens = part.view(texts, length, self.width)
             pooled.append(tokens.mean(dim=1) if self.pooling == "mean" else tokens[:, 0])
@@ -231,6 +232,14 @@ class TrainableEncoder(torch.nn.Module):
                 for kind in ("weight", "bias"):
                     pieces = getattr(affine, kind).chunk(len(theirs))
                     yield from zip((f"{name}.{kind}" for name in theirs), pieces, strict=True)
+
+
+def _through(layers: Iterable[torch.nn.Module], x: Tensor, groups: Groups) -> Tensor:
+    tokens = len(x)
+    x = functional.pad(x, (0, 0, 0, -tokens % ROUND_ROWS))
+    for layer in layers:
+        x = layer(x, groups)
+    return x[:tokens]
 
 
 def _first_trainable(trainable_layers: int | Literal["all"], layers: int) -> int:

@@ -99,6 +99,12 @@ class _FeedForward(torch.autograd.Function):
         return grad_x, (grad_wide.t() @ x).to(grad.dtype), grad_bias, grad_narrow, grad.sum(0), None, None
 
 
+def split_by_group(rows: Tensor, groups: Groups) -> tuple[Tensor, ...]:
+    """The rows of each group, and last what is left over. A slice for each would have a gradient of all rows' size."""
+    sizes = [texts * length for texts, length in groups]
+    return rows.split_with_sizes([*sizes, len(rows) - sum(sizes)])
+
+
 class Affine(torch.nn.Module):
     """A weight and a bias, of a product or of a norm. torch's own modules would draw random numbers first."""
 
@@ -128,15 +134,14 @@ class Layer(torch.nn.Module):
     def _attention(self, query_key_value: Tensor, groups: Groups) -> Tensor:
         """Every group by itself: texts of one length need no mask."""
         width = query_key_value.shape[1] // 3
-        # Split once: a slice for each group would have a gradient of the size of all of them.
-        parts = query_key_value.split_with_sizes([texts * length for texts, length in groups])
+        *parts, empty = split_by_group(query_key_value, groups)
         mixed = []
         for part, (texts, length) in zip(parts, groups, strict=True):
             heads = part.view(texts, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
             query, key, value = heads.reshape(3, texts * self.heads, length, width // self.heads).unbind()
             out = torch.bmm(self._shares(query, key), value).view(texts, self.heads, length, width // self.heads)
             mixed.append(out.transpose(1, 2).reshape(texts * length, width))
-        return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
+        return torch.cat([*mixed, empty[:, :width]])
 
     def _shares(self, query: Tensor, key: Tensor) -> Tensor:
         """How much of every token goes into every token. torch's fused attention is half as fast on short texts."""

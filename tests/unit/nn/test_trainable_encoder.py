@@ -192,6 +192,18 @@ def test_estimate_of_what_is_kept_for_backward(folders: dict[str, Path]) -> None
         assert 0.8 < estimate / sum(kept.values()) < 1.25
 
 
+def test_products_see_few_numbers_of_rows(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """For every number that is new oneDNN keeps memory, a gigabyte in a hundred steps."""
+    monkeypatch.setattr(encoder_module, "ROUND_ROWS", 32)
+    encoder, seen = trainable(folders["bert"], trainable_layers=1), set()
+    for layer in encoder.layers:
+        layer.register_forward_pre_hook(lambda module, given: seen.add(len(given[0])))
+    for count in range(1, len(LENGTHS) + 1):
+        ids, lengths = some_texts(LENGTHS[:count])
+        assert encoder.hidden(ids, lengths).shape[0] == len(ids)
+    assert seen == {32, 64, 96}
+
+
 def test_dropout_falls_differently_in_training_only(folders: dict[str, Path]) -> None:
     ids, lengths = some_texts()
     for layers in (1, "all"):
