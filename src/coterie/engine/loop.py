@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,21 +19,13 @@ from coterie.engine.batch import Batch, Rows, Texts, batches_of, seed_torch
 from coterie.engine.checkpoint import Checkpoints, NoCheckpoints, Saved
 from coterie.engine.interrupt import deferred_interrupt
 from coterie.engine.phase import ENCODER, Model, Phase
+from coterie.engine.state import Position, TrainingState, last_saved, load_optimizer, load_weights, weights_of
 from coterie.engine.workers import Workers
 from coterie.types import Labels, Progress, silent
 
 LONGEST_GRADIENT = 1.0
 FEWEST_GROUPS_SHARE = 0.5
 """Training has collapsed when fewer than this share of the groups asked for have any text."""
-
-
-@dataclass
-class Position:
-    """The next step to be done."""
-
-    phase: int = 0
-    epoch: int = 0
-    step: int = 0
 
 
 @dataclass
@@ -76,23 +68,23 @@ class Training:
         self.phases = model.phases()
         if not any(parameter.requires_grad for parameter in encoder.parameters()):
             self.phases = [phase.with_encoder_still() for phase in self.phases]
-        self.position = Position()
-        self.history: list[dict[str, Any]] = []
-        self.notes: list[str] = []
-        self.best: dict[str, Tensor] = {}
-        self.best_score: float | None = None
-        self._labels: Labels | None = None
-        self._sums: dict[str, float] = {}
+        self.state = TrainingState()
         self._optimizer: torch.optim.Optimizer | None = None
         self._vectors: dict[int, Tensor] = {}
-        self._epoch_started = 0.0
-        self._seconds_before = 0.0
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        return self.state.history
+
+    @property
+    def notes(self) -> list[str]:
+        return self.state.notes
 
     def run(self) -> Outcome:
         with torch.random.fork_rng(devices=[]), deferred_interrupt() as interrupted:
             self._resume()
-            while self.position.phase < len(self.phases):
-                if not self._epoch(self.phases[self.position.phase], interrupted):
+            while self.state.position.phase < len(self.phases):
+                if not self._epoch(self.phases[self.state.position.phase], interrupted):
                     self._next_phase(len(self.phases))
             # What comes after training takes time too, and may be stopped.
             self._save()
@@ -102,7 +94,7 @@ class Training:
                 self._restore_best()
             self.model.eval()
             self.encoder.eval()
-        return Outcome(self.history, self.best_score, self.notes)
+        return Outcome(self.history, self.state.best_score, self.notes)
 
     # One epoch, one step.
 
@@ -112,11 +104,10 @@ class Training:
             self._next_phase()
             return True
         optimizer = self._optimizer_of(phase)
-        place = self.position
+        place = self.state.position
         if place.step == 0:
             self.model.refresh(self._all_vectors(), phase)
-            self._sums = {}
-        self._epoch_started, self._seconds_before = time.monotonic() - self._seconds_before, 0.0
+            self.state.sums, self.state.epoch_started = {}, time.monotonic()
         batches = batches_of(len(self.texts), phase.batch_size, [self.seed, place.phase, place.epoch])
         for rows in batches[place.step :]:
             if not self._step(phase, optimizer, rows, len(batches)):
@@ -133,7 +124,7 @@ class Training:
         return self._look(phase, len(batches))
 
     def _step(self, phase: Phase, optimizer: torch.optim.Optimizer, rows: Rows, steps_in_epoch: int) -> bool:
-        place = self.position
+        place = self.state.position
         factor = phase.rate_factor(place.epoch * steps_in_epoch + place.step, phase.epochs * steps_in_epoch)
         for group in optimizer.param_groups:
             group["lr"] = group["full_rate"] * factor
@@ -154,21 +145,21 @@ class Training:
         if phase.trains_encoder:
             self._vectors = {}
         for name, loss in {**losses, "total": total, "gradient": length}.items():
-            self._sums[name] = self._sums.get(name, 0.0) + float(loss.detach())
+            self.state.sums[name] = self.state.sums.get(name, 0.0) + float(loss.detach())
         return True
 
     def _batch(self, rows: Rows, phase: Phase) -> Batch:
-        place = self.position
+        place = self.state.position
         texts = self.texts if phase.trains_encoder else _Still(self._all_vectors)
         return Batch(texts, rows, self.workers, [self.seed, place.phase, place.epoch, place.step])
 
     # Once an epoch: everything is looked at.
 
     def _look(self, phase: Phase, steps: int) -> bool:
-        place = self.position
-        means = {name: value / steps for name, value in self._sums.items()}
+        place = self.state.position
+        means = {name: value / steps for name, value in self.state.sums.items()}
         entry: dict[str, Any] = {"phase": phase.name, "epoch": place.epoch + 1, "losses": means}
-        entry["seconds"] = round(time.monotonic() - self._epoch_started, 3)
+        entry["seconds"] = round(time.monotonic() - self.state.epoch_started, 3)
         self.history.append(entry)
         self.model.eval()
         if phase.judged:
@@ -186,8 +177,8 @@ class Training:
 
     def _judged(self, phase: Phase) -> dict[str, Any]:
         """What there is to say of the groups as they are now; the best ones so far are kept."""
-        before, labels = self._labels, self._groups()
-        self._labels = labels
+        before, labels = self.state.labels, self._groups()
+        self.state.labels = labels
         found, score = len(np.unique(labels)), self.judge(labels)
         entry = {
             "score": score,
@@ -198,13 +189,13 @@ class Training:
         if not phase.candidate:
             return entry
         whole = self._is_whole(found)
-        if whole and (self.best_score is None or score > self.best_score):
-            self.best_score, self.best = score, self._weights()
+        if whole and (self.state.best_score is None or score > self.state.best_score):
+            self.state.best_score, self.state.best = score, weights_of(self.model, self.encoder)
             entry["best"] = True
         # A head that has just begun to learn knows few groups: that is no collapse.
-        if not whole and self.best_score is not None:
+        if not whole and self.state.best_score is not None:
             entry["collapsed"] = True
-            self._note(f"the groups collapsed ({found} left) in {phase.name!r}, epoch {self.position.epoch + 1}")
+            self._note(f"the groups collapsed ({found} left) in {phase.name!r}, epoch {self.state.position.epoch + 1}")
         return entry
 
     def _groups(self) -> Labels:
@@ -229,7 +220,7 @@ class Training:
     def _observations(self, phase: Phase) -> dict[str, float]:
         """Of one random batch, the same every epoch."""
         rows = batches_of(len(self.texts), phase.batch_size, [self.seed])[0]
-        groups = self.truth if self.truth is not None else self._labels
+        groups = self.truth if self.truth is not None else self.state.labels
         if groups is None:
             return {}
         with torch.no_grad():
@@ -247,7 +238,7 @@ class Training:
     # States: phases, the best one, checkpoints.
 
     def _next_phase(self, number: int | None = None) -> None:
-        self.position = Position(self.position.phase + 1 if number is None else number)
+        self.state.position = Position(self.state.position.phase + 1 if number is None else number)
         self._optimizer = None
 
     def _optimizer_of(self, phase: Phase) -> torch.optim.Optimizer:
@@ -268,77 +259,36 @@ class Training:
     def _note(self, note: str) -> None:
         self.notes.append(f"{note}: the best state before it was kept")
 
-    def _weights(self) -> dict[str, Tensor]:
-        parts = {"model": self.model.state_dict(), "encoder": _Trained(self.encoder).state_dict()}
-        return {
-            f"{part}/{name}": tensor.detach().cpu().clone()
-            for part, tensors in parts.items()
-            for name, tensor in tensors.items()
-        }
-
     def _load_weights(self, weights: Saved) -> None:
-        self.model.load_state_dict(weights.part("model"))
-        _Trained(self.encoder).load(weights.part("encoder"))
+        load_weights(self.model, self.encoder, weights)
         self._vectors = {}
 
     def _restore_best(self) -> None:
-        if self.best:
-            self._load_weights(Saved({}, self.best))
+        if self.state.best:
+            self._load_weights(Saved({}, self.state.best))
 
     def _save(self) -> None:
-        if not self.workers.is_main:
-            return
-        document = {
-            "position": asdict(self.position),
-            "history": self.history,
-            "notes": self.notes,
-            "best_score": self.best_score,
-            "sums": self._sums,
-            "elapsed": time.monotonic() - self._epoch_started,
-        }
-        saved = Saved(document, self._weights())
-        saved.add("best", self.best)
-        if self._optimizer is not None:
-            for index, state in self._optimizer.state_dict()["state"].items():
-                saved.add(f"optimizer/{index}", state)
-        if self._labels is not None:
-            saved.add("labels", {"last": torch.from_numpy(self._labels)})
-        self.checkpoints.save(saved)
+        if self.workers.is_main:
+            self.checkpoints.save(self.state.saved(weights_of(self.model, self.encoder), self._optimizer))
 
     def _resume(self) -> None:
         seed_torch([self.seed])
-        saved = self.checkpoints.load() if self.workers.is_main else None
-        if self.workers.count > 1:
-            packed = self.workers.from_main(None if saved is None else saved.packed())
-            saved = None if packed is None else Saved.unpacked(packed)
+        saved = last_saved(self.checkpoints, self.workers)
         if saved is None:
             return
-        fresh = self._weights()
+        fresh = weights_of(self.model, self.encoder)
         try:
             self._go_on_from(saved)
         except (KeyError, TypeError, ValueError, RuntimeError, AttributeError):
             # Of other code under the same name: from the start, then.
             self._load_weights(Saved({}, fresh))
-            self.position, self.history, self.notes, self._sums = Position(), [], [], {}
-            self.best, self.best_score, self._labels, self._optimizer = {}, None, None, None
-            self._seconds_before = 0.0
+            self.state, self._optimizer = TrainingState(), None
 
     def _go_on_from(self, saved: Saved) -> None:
-        document = saved.document
         self._load_weights(saved)
-        self.position = Position(**document["position"])
-        self.history, self.notes = document["history"], document["notes"]
-        self.best_score, self._sums = document["best_score"], document["sums"]
-        self._seconds_before = float(document["elapsed"])
-        self.best = saved.part("best")
-        labels = saved.part("labels")
-        self._labels = labels["last"].numpy() if labels else None
-        if self.position.phase < len(self.phases):
-            optimizer = self._optimizer_of(self.phases[self.position.phase])
-            state = optimizer.state_dict()
-            indices = {int(name.split("/")[0]) for name in saved.part("optimizer")}
-            state["state"] = {index: saved.part(f"optimizer/{index}") for index in indices}
-            optimizer.load_state_dict(state)
+        self.state = TrainingState.of(saved)
+        if self.state.position.phase < len(self.phases):
+            load_optimizer(self._optimizer_of(self.phases[self.state.position.phase]), saved)
 
 
 class _Still:
@@ -349,18 +299,3 @@ class _Still:
 
     def encode(self, view: int, rows: Rows) -> Tensor:
         return self._all_vectors(view)[torch.from_numpy(rows)]
-
-
-class _Trained:
-    """The part of an encoder that is trained: all that a checkpoint must hold of it."""
-
-    def __init__(self, encoder: nn.Module) -> None:
-        self._parameters = {name: value for name, value in encoder.named_parameters() if value.requires_grad}
-
-    def state_dict(self) -> dict[str, Tensor]:
-        return dict(self._parameters)
-
-    def load(self, tensors: dict[str, Tensor]) -> None:
-        with torch.no_grad():
-            for name, parameter in self._parameters.items():
-                parameter.copy_(tensors[name])
