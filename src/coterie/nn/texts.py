@@ -33,7 +33,7 @@ class TrainingTexts:
     """One or several views of the same texts, encoded again and again while the encoder is trained.
 
     A view is the tokens of every text, as they are or after an augmentation. `encode` has gradients, `encode_all` has
-    none. Where no layer is trained, vectors are computed once.
+    none.
     """
 
     def __init__(self, encoder: TrainableEncoder, views: Sequence[Tokens], progress: Progress = silent) -> None:
@@ -107,23 +107,19 @@ class _View:
     def __init__(self, encoder: TrainableEncoder, distinct: _Distinct, prepared: Callable[[int], None]) -> None:
         self.encoder, self.tokens, self.place = encoder, distinct.tokens, distinct.place
         self.lengths, self.starts = self.tokens.lengths, self.tokens.offsets[:-1]
-        self.frozen = not encoder.whole and encoder.first_trainable == encoder.architecture.layers
-        # One row is kept for every text where nothing is trained, else one for every token.
-        self.row_ends = np.arange(1, len(self.tokens) + 1) if self.frozen else self.tokens.offsets[1:]
         self.kept: Matrix | None = None
         if self._worth_keeping():
             self.kept = self._prepare(prepared)
 
     def _worth_keeping(self) -> bool:
         # The sum of three embeddings is had faster than it is read.
-        return len(self.tokens) > 0 and (self.frozen or self.encoder.first_trainable > 0)
+        return len(self.tokens) > 0 and self.encoder.first_trainable > 0
 
     def _prepare(self, prepared: Callable[[int], None]) -> Matrix | None:
-        """The rows from the cache, or in memory, or None where there is no room for them."""
+        """A row for every token, from the cache or in memory; None where there is no room for them."""
         encoder = self.encoder
-        what = f"vectors {encoder.pooling}" if self.frozen else f"states {encoder.first_trainable}"
-        settings = f"{CODE_VERSION} {torch.__version__} {what}"
-        shape = (int(self.row_ends[-1]), encoder.width)
+        settings = f"{CODE_VERSION} {torch.__version__} states {encoder.first_trainable}"
+        shape = (len(self.tokens.ids), encoder.width)
         needed = shape[0] * shape[1] * 4
         if needed <= LARGEST_STATES:
             key = (encoder.checkpoint.fingerprint, settings, self.tokens.fingerprint())
@@ -131,7 +127,7 @@ class _View:
                 if file is not None:
                     self._fill(file.vectors, prepared, file.done, file.record)
                     return file.vectors
-        if self.frozen or needed <= available_memory() // 4:
+        if needed <= available_memory() // 4:
             rows = np.empty(shape, dtype=np.float32)
             self._fill(rows, prepared)
             return rows
@@ -145,19 +141,15 @@ class _View:
         stop = 0
         # The same batches whether it goes on or begins: products of other rows may round differently.
         for texts in self._batches(np.arange(len(self.tokens))):
-            start, stop = stop, int(self.row_ends[texts[-1]])
+            start, stop = stop, int(self.tokens.offsets[texts[-1] + 1])
             if stop <= skip:
                 continue
-            if self.frozen:
-                made = self._without_gradient(texts)
-            else:
-                made = self.encoder.below(self._ids(texts), self.lengths[texts])
-            out[start:stop] = made.cpu().numpy()
+            out[start:stop] = self.encoder.below(self._ids(texts), self.lengths[texts]).cpu().numpy()
             if record and (time.monotonic() - last_record > SECONDS_BETWEEN_RECORDS or stop == len(out)):
                 record(stop)
                 _let_go(out)
                 last_record = time.monotonic()
-            prepared(int(self.tokens.offsets[texts[-1] + 1]))
+            prepared(stop)
 
     def _batches(self, texts: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """These texts, which are in order of length, in batches of about TOKENS_AT_ONCE tokens."""
@@ -186,8 +178,6 @@ class _View:
 
     def encode(self, rows: NDArray[np.int64]) -> Tensor:
         texts = self.place[rows]
-        if self.frozen:
-            return self._kept_vectors(texts)
         # Sorted here, so that nothing has to be moved later and the file is read in its own order.
         order = np.argsort(texts, kind="stable")
         vectors = self._vectors(texts[order])
@@ -195,8 +185,6 @@ class _View:
 
     def encode_all(self, rows: NDArray[np.int64] | None, progress: Progress) -> Tensor:
         places = self.place if rows is None else self.place[rows]
-        if self.frozen:
-            return self._kept_vectors(places)
         chosen, back = np.unique(places, return_inverse=True)
         vectors = torch.empty(len(chosen), self.encoder.width, device=self.encoder.device)
         done = 0
@@ -205,7 +193,3 @@ class _View:
             done += len(texts)
             progress("encoding", int(self.lengths[chosen[:done]].sum()), int(self.lengths[chosen].sum()))
         return vectors[torch.from_numpy(back).to(vectors.device)]
-
-    def _kept_vectors(self, texts: NDArray[np.int64]) -> Tensor:
-        rows = np.empty((0, self.encoder.width), np.float32) if self.kept is None else self.kept
-        return torch.from_numpy(rows[texts]).to(self.encoder.device)
