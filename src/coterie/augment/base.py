@@ -15,7 +15,7 @@ from typing import Protocol
 from coterie.data.atomic import atomic_file
 from coterie.data.check import check_texts
 from coterie.errors import ConfigError
-from coterie.features.cache import cache_folder
+from coterie.features.cache import cache_folder, make_room
 from coterie.types import Progress, silent
 
 LARGEST_BYTES = 1 << 30
@@ -81,16 +81,6 @@ def _write(path: Path, view: list[str]) -> None:
     data = gzip.compress(json.dumps(view, ensure_ascii=False).encode(), compresslevel=4, mtime=0)
     if len(data) > LARGEST_BYTES:
         return
-    _make_room(path.parent, len(data))
+    make_room(path.parent, len(data), LARGEST_BYTES)
     with atomic_file(path) as file:
         file.write(data)
-
-
-def _make_room(folder: Path, needed: int) -> None:
-    files = [(path.stat().st_mtime_ns, path.stat().st_size, path) for path in folder.glob("*.json.gz")]
-    total = needed + sum(size for _, size, _ in files)
-    for _, size, path in sorted(files):
-        if total <= LARGEST_BYTES:
-            return
-        path.unlink(missing_ok=True)
-        total -= size

@@ -22,6 +22,9 @@ from coterie.types import Matrix
 LARGEST_BYTES = 4 << 30
 """Beyond this the least recently used entries are removed."""
 
+SPARED_NS = 3600 * 10**9
+"""What was used in the last hour may be in use still, or half written: it stays, whatever the size."""
+
 
 def cache_folder() -> Path:
     """`COTERIE_CACHE` if set, else the user's cache folder."""
@@ -32,8 +35,7 @@ def cache_folder() -> Path:
 
 
 def cache_bytes() -> int:
-    folder = cache_folder()
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0
+    return _size(cache_folder())
 
 
 def entry_key(*parts: str) -> str:
@@ -85,7 +87,7 @@ class VectorFile:
         self._count_path.unlink(missing_ok=True)
         # Another process may still read the old file through its map, so it is not written over.
         self._array_path.unlink(missing_ok=True)
-        _make_room(rows * width * 4)
+        make_room(self.folder.parent, rows * width * 4, LARGEST_BYTES)
         vectors = np.lib.format.open_memmap(self._array_path, mode="w+", dtype=np.float32, shape=(rows, width))
         if hasattr(os, "posix_fallocate"):
             # Reserved now, a full disk is an error here; found out while writing to the map, it would kill us.
@@ -128,14 +130,21 @@ def only_user(lock: IO[str]) -> bool:
     return True
 
 
-def _make_room(needed: int) -> None:
-    entries = [path for path in (cache_folder() / "vectors").iterdir() if path.is_dir()]
-    sizes = {entry: sum(path.stat().st_size for path in entry.iterdir() if path.is_file()) for entry in entries}
+def make_room(folder: Path, needed: int, largest: int) -> None:
+    """Removes the least recently used entries of a folder, be they files or folders, until `needed` more bytes fit."""
+    entries = sorted((path.stat().st_mtime_ns, path) for path in folder.iterdir())
+    sizes = {path: _size(path) for _, path in entries}
     total = sum(sizes.values()) + needed
-    an_hour_ago = time.time() - 3600
-    for entry in sorted(entries, key=lambda path: path.stat().st_mtime):
-        # An entry in use is at most as old as its run; the newest are left alone.
-        if total <= LARGEST_BYTES or entry.stat().st_mtime > an_hour_ago:
+    for used, path in entries:
+        if total <= largest or used > time.time_ns() - SPARED_NS:
             return
-        shutil.rmtree(entry, ignore_errors=True)
-        total -= sizes[entry]
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+        total -= sizes[path]
+
+
+def _size(path: Path) -> int:
+    """Of a file, or of all files below a folder."""
+    return sum(file.stat().st_size for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file())
