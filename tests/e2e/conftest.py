@@ -183,12 +183,18 @@ def small_run(small_fit: FinishedFit, tmp_path: Path) -> Path:
 def demo_fit(
     run_cli: Callable[..., Finished], demo_file: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> FinishedFit:
-    """The one fit with the encoder: the demo, all options as they are by default."""
-    folder = tmp_path_factory.mktemp("demo")
-    return _fitted(run_cli, demo_file, folder / "run", 12, "--text", "message", "--truth", "theme")
+    """The one fit with the encoder: the demo, all options as they are by default.
+
+    Its cache is its own: with vectors that another test has left it would not encode, and would have less to tell.
+    """
+    folder, cache = tmp_path_factory.mktemp("demo"), tmp_path_factory.mktemp("demo-cache")
+    options = ("--text", "message", "--truth", "theme")
+    return _fitted(run_cli, demo_file, folder / "run", 12, *options, COTERIE_CACHE=str(cache))
 
 
-def _fitted(run_cli: Callable[..., Finished], file: Path, folder: Path, k: int, *options: str) -> FinishedFit:
-    done = run_cli("fit", file, "--k", k, "--out", folder, *options, env={"PYTHONHASHSEED": "1"})
+def _fitted(
+    run_cli: Callable[..., Finished], file: Path, folder: Path, k: int, *options: str, **env: str
+) -> FinishedFit:
+    done = run_cli("fit", file, "--k", k, "--out", folder, *options, env={"PYTHONHASHSEED": "1", **env})
     assert done.code == 0, done.err
     return FinishedFit(file, folder, done.out, done.err)
