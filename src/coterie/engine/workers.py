@@ -42,6 +42,9 @@ class Workers:
             return own
         from torch.distributed.nn.functional import all_gather
 
+        if torch.is_grad_enabled() and min(sizes) == 0 and self.agree(own.requires_grad) and not own.requires_grad:
+            # Nothing was computed here, but gradients go back through all processes or through none.
+            own = own.detach().requires_grad_()
         padded = torch.cat([own, own.new_zeros(max(sizes) - len(own), *own.shape[1:])])
         parts: tuple[Tensor, ...] = all_gather(padded)  # type: ignore[no-untyped-call]
         return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)])
@@ -52,17 +55,20 @@ class Workers:
             return self.gather_with_gradient(own, [len(part) for part in np.array_split(np.arange(rows), self.count)])
 
     def average_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Where a process had no rows of the batch, a gradient that only others have counts as zero."""
         if self.count == 1:
             return
         import torch.distributed as dist
 
-        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+        trained = list(parameters)
+        gradients = [torch.zeros_like(each) if each.grad is None else each.grad for each in trained]
+        found = gradients[0].new_tensor([each.grad is not None for each in trained])
+        flat = torch.cat([found, *(gradient.reshape(-1) for gradient in gradients)])
         dist.all_reduce(flat)
-        flat /= self.count
-        parts = torch.split(flat, [gradient.numel() for gradient in gradients])
-        for gradient, averaged in zip(gradients, parts, strict=True):
-            gradient.copy_(averaged.view_as(gradient))
+        having, *sums = torch.split(flat, [len(found), *(gradient.numel() for gradient in gradients)])
+        for parameter, gradient, anywhere, total in zip(trained, gradients, having.tolist(), sums, strict=True):
+            if anywhere:
+                parameter.grad = gradient.copy_(total.view_as(gradient) / self.count)
 
     def from_main(self, data: bytes | None) -> bytes | None:
         """What the first process has, in every process."""

@@ -84,6 +84,53 @@ method.fit(job["texts"], 3)
 json.dump([Workers().count, steps], open(f"{job['out']}.{Workers().rank}.json", "w"))
 """
 
+FEW = """
+import json, sys
+import numpy as np
+import torch
+from torch.nn import functional
+from coterie.engine.loop import Training
+from coterie.engine.phase import Model, Phase
+from coterie.engine.workers import Workers
+from coterie.features.checkpoints import find_checkpoint
+from coterie.features.tokens import Tokens
+from coterie.nn.encoder import TrainableEncoder
+from coterie.nn.texts import TrainingTexts
+
+job = json.loads(sys.argv[1])
+steps = []
+
+class Classes(Model):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.head, self.seldom = torch.nn.Linear(64, 2), torch.nn.Linear(3, 3)
+    def parameter_groups(self):
+        return {"head": [*self.head.parameters(), *self.seldom.parameters()]}
+    def phases(self):
+        still = Phase("still", 1, {"head": 0.01}, {"class": 1.0}, batch_size=1)
+        return [still, Phase("moving", 2, {"head": 0.01, "encoder": 1e-4}, {"class": 1.0}, batch_size=1)]
+    def losses(self, batch, phase):
+        loss = functional.cross_entropy(self.head(batch.vectors()), batch.rows % 2)
+        if len(steps) % 3 == 0:  # in between Adam lets it be: no gradient is not a gradient of zero
+            loss = loss + self.seldom.weight.square().sum()
+        steps.append(float(loss.detach()))
+        return {"class": loss}
+    def scores(self, vectors):
+        return self.head(vectors)
+
+gradients = []
+for texts, layers in ((5, 1), (1, "all")):
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(3, 12, texts)
+    tokens = Tokens(rng.integers(3, 160, lengths.sum()).astype(np.int32), np.cumsum([0, *lengths]))
+    encoder = TrainableEncoder(find_checkpoint(job["encoder"]), trainable_layers=layers)
+    training = Training(Classes(), encoder, TrainingTexts(encoder, [tokens]), judge=lambda labels: 0.0)
+    gradients += [entry["losses"]["gradient"] for entry in training.run().history]
+with open(f"{job['out']}.{Workers().rank}.json", "w") as file:
+    json.dump({"steps": steps, "gradients": gradients}, file)
+"""
+
 
 def free_port() -> int:
     with socket.socket() as found:
@@ -173,6 +220,21 @@ def test_aecl_has_the_losses_of_one_process(tiny_bert: Path, corpus: list[str], 
         assert first == pytest.approx(second, abs=2e-4), step
     states = sorted(path for path in tmp_path.glob("cache of 2/training/*"))
     assert len(states) == 1, "the second process asked for no place of its own"
+
+
+def test_a_batch_of_fewer_texts_than_processes(tiny_bert: Path, tmp_path: Path) -> None:
+    """The second process never has a text to encode: its part is to add nothing, at every step."""
+    for processes in (1, 2):
+        job = {"encoder": str(tiny_bert), "out": str(tmp_path / f"of {processes}")}
+        done = run_script(processes, FEW, job, tmp_path)
+        assert done.returncode == 0, done.stderr
+    alone, first, second = (
+        json.loads((tmp_path / f"{name}.json").read_text()) for name in ("of 1.0", "of 2.0", "of 2.1")
+    )
+    assert len(alone["steps"]) == 3 * (5 + 1)
+    for together in (first, second):
+        assert together["steps"] == pytest.approx(alone["steps"], abs=1e-4)
+        assert together["gradients"] == pytest.approx(alone["gradients"], rel=1e-3)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="torchrun")
