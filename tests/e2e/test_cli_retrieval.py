@@ -86,7 +86,13 @@ def test_a_model_without_an_encoder_has_its_own_vectors(run_cli: Cli, small_fit:
 
 @pytest.mark.parametrize(
     "options",
-    [(), ("--truth", "theme", "--query", "asked"), JUDGED[:4], ("--truth", "theme", *JUDGED)],
+    [
+        (),
+        ("--truth", "theme", "--query", "asked"),
+        JUDGED[:4],
+        ("--truth", "theme", *JUDGED),
+        (*JUDGED, "--text", "text"),
+    ],
 )
 def test_what_is_relevant_must_be_said_in_one_way(options: tuple[str, ...], refused: Refused, small_run: Path) -> None:
     assert refused("retrieval", "run", *options).startswith("say what is relevant in one of two ways: `--truth COLUMN`")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,13 +35,12 @@ def compare(
     from coterie.persist.run import Run
 
     finished = Run.open(run)
-    writer = None if out is None else table_writer(out)  # a name that cannot be used is told before the work
-    with progress_on_stderr(quiet) as progress:
+    # A file that cannot be written is told before the work.
+    with nullcontext() if out is None else table_writer(out) as writer, progress_on_stderr(quiet) as progress:
         found = _moved(finished, labels, pairs, progress)
-    if writer is not None:
-        import polars as pl
+        if writer is not None:
+            import polars as pl
 
-        with writer:
             writer.write(pl.DataFrame(found, schema=_SCHEMA))
     if json:
         print_json(found)

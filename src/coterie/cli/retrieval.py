@@ -41,10 +41,12 @@ def retrieval(
     from coterie.persist.run import Run
 
     judged = [query, candidate, relevance]
-    if (truth is None) == (judged == [None] * 3) or (truth is None and None in judged):
+    by_class = truth is not None and judged == [None] * 3
+    by_judgement = truth is None and text is None and None not in judged
+    if not (by_class or by_judgement):
         raise ConfigError(
-            "say what is relevant in one of two ways: `--truth COLUMN` for texts with true groups, "
-            "or `--query COLUMN --candidate COLUMN --relevance COLUMN` for judged pairs"
+            "say what is relevant in one of two ways: `--truth COLUMN`, and `--text COLUMN` where needed, for texts "
+            "with true groups, or `--query COLUMN --candidate COLUMN --relevance COLUMN` for judged pairs"
         )
     finished = Run.open(run)
     frame, name = _rows(finished, file)
