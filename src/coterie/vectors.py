@@ -14,6 +14,14 @@ def unit_rows(rows: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(rows / np.where(lengths > 0, lengths, 1), dtype=rows.dtype)
 
 
+def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Every row once, in the order of first appearance, and where among them each row is."""
+    seen: dict[bytes, int] = {}
+    place = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in rows], dtype=np.int64)
+    first = np.unique(place, return_index=True)[1]
+    return rows[first], place
+
+
 def group_means(
     rows: NDArray[Any], weights: NDArray[np.float64], labels: NDArray[np.int64]
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:

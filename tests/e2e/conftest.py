@@ -192,6 +192,33 @@ def demo_fit(
     return _fitted(run_cli, demo_file, folder / "run", 12, *options, COTERIE_CACHE=str(cache))
 
 
+@pytest.fixture(scope="session")
+def trained_run(texts: list[str], themes: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose encoder is no longer the bundled one: another last layer, as training would leave it, but at random.
+
+    Three rows are there twice, one of them with another theme.
+    """
+    import numpy as np
+
+    from coterie.api import cluster
+    from coterie.features.checkpoints import find_checkpoint
+    from coterie.nn.encoder import TrainableEncoder
+    from coterie.persist.run import write_run
+
+    table = pl.DataFrame({"text": [*texts, *texts[:3]], "theme": [*themes, *themes[:2], "bread"]})
+    clustering = cluster(table["text"].to_list(), 4, method="minilm+kmeans")
+    weights = TrainableEncoder(find_checkpoint("minilm"), trainable_layers=1).tuned_weights()
+    rng = np.random.default_rng(0)
+    tuned = {name: array + 0.3 * array.std() * rng.normal(size=array.shape) for name, array in weights.items()}
+    clustering.model.features_ = clustering.model.features_.with_weights(tuned)
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    write_run(
+        folder, clustering, table, text_column="text", truth_column=None, input_name="in.csv", stage_seconds={},
+        started=0.0, force=False,
+    )  # fmt: skip
+    return folder
+
+
 def _fitted(
     run_cli: Callable[..., Finished], file: Path, folder: Path, k: int, *options: str, **env: str
 ) -> FinishedFit:

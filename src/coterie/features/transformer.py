@@ -209,6 +209,12 @@ class TransformerEncoder:
         return vectors
 
 
+def encoder_of(features: object) -> TransformerEncoder | None:
+    """The encoder that these features are, or have as one of their parts."""
+    found = getattr(features, "encoder", features)
+    return found if isinstance(found, TransformerEncoder) else None
+
+
 @dataclass(frozen=True)
 class _Loaded:
     """Ids of shape (texts, length) to hidden states; at most `longest` tokens, `width` numbers each."""
