@@ -1,4 +1,4 @@
-"""The map of texts: ours against UMAP, openTSNE, PaCMAP and scikit-learn's t-SNE, each behind the same 50 directions.
+"""The map of texts: ours against UMAP, openTSNE and PaCMAP, each behind the same 50 directions.
 
 COTERIE_DATA=folder python benchmarks/map.py    (needs umap-learn, openTSNE and pacmap beside the dev tools)
 
@@ -22,7 +22,7 @@ from coterie.features.transformer import TransformerEncoder
 from coterie.features.two_views import TwoViews
 from coterie.vectors import unit_rows
 
-SETS = ["stackoverflow", "tweet"]
+SETS = ["stackoverflow"]
 ASKED_ROWS = 2000
 NEIGHBOURS = 15
 THREADS = 2
@@ -46,17 +46,10 @@ def pacmap(space: np.ndarray) -> np.ndarray:
     return PaCMAP(n_components=2, random_state=0).fit_transform(space, init="pca")
 
 
-def sklearn_tsne(space: np.ndarray) -> np.ndarray:
-    from sklearn.manifold import TSNE
-
-    return TSNE(init="pca", random_state=0, n_jobs=THREADS).fit_transform(space)
-
-
 CONTENDERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "umap": umap,
     "opentsne": opentsne,
     "pacmap": pacmap,
-    "scikit-learn t-sne": sklearn_tsne,
 }
 
 

@@ -244,5 +244,5 @@ def test_fifty_thousand_rows_are_there_within_five_seconds(open_page: Open, fake
     assert slowest < 1000
     it.page.fill("#search", "number 777")
     it.settle()
-    it.page.wait_for_function("document.getElementById('selection').textContent.includes(' of ')")
+    it.page.locator("#selection", has_text=" of ").wait_for()
     assert it.count_shown() == 11  # 777 and 7770 to 7779

@@ -156,10 +156,10 @@ def _print_summary(clustering: Clustering, metrics: dict[str, Any], out: Path) -
         scores = ", ".join(f"{name} {100 * metrics[name]:.1f}" for name in ("acc", "nmi", "ari"))
         print(f"Against the truth: {scores}")
     if "outliers" in metrics:
-        share = metrics["outliers"] / len(clustering.texts)
+        count, least = metrics["outliers"], clustering.confidence.min()
+        share = count / len(clustering.texts)
         print(
-            f"Outliers: {metrics['outliers']:,} of {len(clustering.texts):,} rows ({share:.1%}) are below the threshold; "
-            f"the least confidence is {clustering.confidence.min():.2f}"
+            f"Outliers: {count:,} of {len(clustering.texts):,} rows ({share:.1%}); the least confidence is {least:.2f}"
         )
     print(
         f"{len(clustering.texts):,} texts in {len(clustering.groups):,} groups, {metrics['seconds']:.1f} s, "

@@ -30,6 +30,12 @@ def test_every_cut() -> None:
     assert [tree.cut(n).tolist() for n in (1, 2, 3, 4)] == [[0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 2], [0, 1, 2, 3]]
 
 
+def test_larger_groups_are_numbered_by_the_first_of_their_groups() -> None:
+    order = np.array([0, 3, 2, 1]).repeat(2)  # the near pair is now 0 and 3
+    tree = group_hierarchy(VECTORS, order)
+    assert [tree.cut(n).tolist() for n in (2, 3)] == [[0, 1, 0, 0], [0, 1, 2, 0]]
+
+
 def test_cuts_are_those_of_scipy() -> None:
     """With groups of one text each, ours is plain average linkage on the cosine."""
     vectors = np.random.default_rng(0).normal(size=(25, 6)).astype(np.float32)

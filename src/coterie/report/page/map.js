@@ -98,7 +98,9 @@ class TextMap {
     const { data, shown } = this;
     const ground = (255 << 24) | (this.ground[2] << 16) | (this.ground[1] << 8) | this.ground[0];
     new Uint32Array(this.pixels.data.buffer).fill(ground);
-    const radius = this.dots * Math.max(1.5, 6.6 - 0.95 * Math.log10(data.n)) * Math.min(2.2, this.zoom ** 0.35);
+    const room = Math.min(1, Math.sqrt(Math.min(this.width, this.height) / 600));
+    const size = Math.max(1.5, (6.6 - 0.95 * Math.log10(data.n)) * room);
+    const radius = this.dots * size * Math.min(2.2, this.zoom ** 0.35);
     const stamps = data.palettes.shapes.map((shape) => [stamp(shape, radius, false), stamp(shape, radius, true)]);
     const speck = stamp("circle", Math.max(this.dots, radius * 0.6), false);
     const left = (this.width / 2 - this.middle.x * this.scale) * this.dots;
