@@ -1,8 +1,8 @@
 """How groups are told apart on a map, also by people who see fewer colours: a colour and a shape for each.
 
 The eight colours were searched for, on a light and on a dark ground: any two of them differ by at least 0.13 in OKLab
-for normal sight and by 0.11 for every kind of colour blindness (0.08 in the well-known palette of Okabe and Ito). More groups
-than colours get other shapes as well, and what lies close on the map gets styles that differ most.
+for normal sight and by 0.11 for every kind of colour blindness (0.08 in the well-known palette of Okabe and Ito). More
+groups than colours get other shapes as well, and what lies close on the map gets styles that differ most.
 """
 
 from __future__ import annotations
