@@ -31,8 +31,7 @@ def test_every_cut() -> None:
 
 
 def test_larger_groups_are_numbered_by_the_first_of_their_groups() -> None:
-    order = np.array([0, 3, 2, 1]).repeat(2)  # the near pair is now 0 and 3
-    tree = group_hierarchy(VECTORS, order)
+    tree = Hierarchy([(0.1, 0, 3), (0.2, 0, 2), (0.5, 1, 0)])
     assert [tree.cut(n).tolist() for n in (2, 3)] == [[0, 1, 0, 0], [0, 1, 2, 0]]
 
 
