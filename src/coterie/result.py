@@ -4,40 +4,65 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.describe.examples import group_examples
+from coterie.describe.examples import group_borderline, group_examples
+from coterie.describe.hierarchy import Hierarchy, group_hierarchy, nearest_groups
+from coterie.describe.map import text_map
 from coterie.describe.words import group_words
-from coterie.types import Labels, Matrix
+from coterie.types import Labels, Matrix, Progress, silent
 
 if TYPE_CHECKING:
     import polars as pl
 
     from coterie.estimator import TextClusterer
 
+WORDS_IN_NAME = 3
+
+
+@dataclass(frozen=True)
+class Borderline:
+    """A text at the border of its group: the other group it might be in, and how probable both are."""
+
+    text: str
+    confidence: float
+    other: int
+    other_confidence: float
+
 
 @dataclass(frozen=True)
 class Group:
-    """One group: its number, how many texts it has, its words with scores, and telling texts."""
+    """One group: its number, how many texts it has, its words with scores, telling texts, and what is next to it."""
 
     id: int
     size: int
     words: list[tuple[str, float]]
     examples: list[str]
     confidence: float
+    borderline: list[Borderline] = field(default_factory=list)
+    nearest: list[tuple[int, float]] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Its first words, or its number where it has none."""
+        return ", ".join(word for word, _ in self.words[:WORDS_IN_NAME]) or f"group {self.id}"
 
     def to_dict(self) -> dict[str, Any]:
         words = [{"word": word, "score": score} for word, score in self.words]
         return {
             "id": self.id,
+            "name": self.name,
             "size": self.size,
             "confidence": round(self.confidence, 4),
             "words": words,
             "examples": self.examples,
+            "borderline": [asdict(text) for text in self.borderline],
+            "nearest": [{"id": other, "similarity": similarity} for other, similarity in self.nearest],
         }
 
 
@@ -48,6 +73,7 @@ class Clustering:
     texts: list[str]
     model: TextClusterer
     groups: list[Group]
+    _drawn: list[Matrix] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def labels(self) -> Labels:
@@ -67,6 +93,22 @@ class Clustering:
         """What was tried, how it scored, and what was kept."""
         return self.model.evidence_
 
+    @property
+    def map(self) -> Matrix:
+        """Two coordinates in -1 to 1 for each text, near where texts are alike; drawn when first asked for."""
+        return self.draw_map()
+
+    def draw_map(self, progress: Progress = silent) -> Matrix:
+        """The map, telling how far the drawing has come."""
+        if not self._drawn:
+            self._drawn.append(text_map(self.model.vectors_, self.model.random_state, progress))
+        return self._drawn[0]
+
+    @cached_property
+    def hierarchy(self) -> Hierarchy:
+        """The tree of the groups; `hierarchy.cut(n)` says which of n larger groups each is in."""
+        return group_hierarchy(self.model.vectors_, self.labels)
+
     def predict(self, texts: Sequence[str]) -> Labels:
         return self.model.predict(texts)
 
@@ -78,6 +120,12 @@ class Clustering:
         import polars as pl
 
         return pl.DataFrame({"text": self.texts, "cluster": self.labels, "confidence": self.confidence})
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: a map and a table."""
+        from coterie.report.notebook import notebook_html
+
+        return notebook_html(self)
 
     def __repr__(self) -> str:
         lines = [f"{len(self.texts):,} texts in {len(self.groups):,} groups"]
@@ -92,7 +140,10 @@ def describe(texts: Sequence[str], model: TextClusterer) -> Clustering:
     labels, n_clusters = model.labels_, model.probabilities_.shape[1]
     words = group_words(texts, labels, n_clusters)
     examples = group_examples(texts, model.vectors_, labels, n_clusters)
-    confidence = model.probabilities_.max(axis=1)
+    probabilities = model.probabilities_
+    borderline = group_borderline(texts, probabilities, labels)
+    nearest = nearest_groups(model.vectors_, labels)
+    confidence = probabilities.max(axis=1)
     groups = [
         Group(
             id=group,
@@ -100,7 +151,16 @@ def describe(texts: Sequence[str], model: TextClusterer) -> Clustering:
             words=words[group],
             examples=[texts[row] for row in examples[group]],
             confidence=float(confidence[labels == group].mean()),
+            borderline=[
+                Borderline(texts[row], _rounded(confidence[row]), other, _rounded(probabilities[row, other]))
+                for row, other in borderline[group]
+            ],
+            nearest=nearest[group],
         )
         for group in range(n_clusters)
     ]
     return Clustering(list(texts), model, groups)
+
+
+def _rounded(probability: np.float32) -> float:
+    return round(float(probability), 4)

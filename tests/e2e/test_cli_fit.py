@@ -31,9 +31,12 @@ def test_every_promised_file_is_there(demo_fit: Any) -> None:
         "assignments.parquet",
         "clusters.json",
         "config.json",
+        "hierarchy.json",
         "history.jsonl",
+        "map.parquet",
         "metrics.json",
         "model",
+        "report.html",
     ]
     assert sorted(os.listdir(demo_fit.folder / "model")) == ["model.json", "model.safetensors"]
     assert os.listdir(demo_fit.folder.parent) == ["run"]

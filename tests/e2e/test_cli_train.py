@@ -61,9 +61,12 @@ def test_the_run_folder_is_complete(run: Path) -> None:
         "assignments.parquet",
         "clusters.json",
         "config.json",
+        "hierarchy.json",
         "history.jsonl",
+        "map.parquet",
         "metrics.json",
         "model",
+        "report.html",
     ]
     options = json.loads((run / "config.json").read_text("utf-8"))["options"]
     assert (options["method"], options["effort"]) == ("aecl", "fast")

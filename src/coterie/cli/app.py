@@ -12,7 +12,7 @@ from typing import NoReturn, TextIO
 import typer
 
 from coterie import __version__
-from coterie.cli import compare, doctor, encoders, evaluate, fit, methods, predict, retrieval
+from coterie.cli import compare, doctor, encoders, evaluate, fit, methods, predict, report, retrieval
 from coterie.errors import CoterieError
 
 BAD_INPUT = 2
@@ -35,6 +35,7 @@ for command in (
     evaluate.evaluate,
     retrieval.retrieval,
     compare.compare,
+    report.report,
     methods.methods,
     encoders.encoders,
     doctor.doctor,

@@ -41,11 +41,15 @@ def fit(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same texts and seed, same groups.")] = 0,
     truth: Annotated[str | None, typer.Option(help="A column with true groups, used only for scores.")] = None,
+    outliers: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Mark rows with a confidence below this as outliers; they keep their group."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a finished run of this name.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress and no summary.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Group the texts of FILE and write labels, words, scores and the model to a run folder."""
+    """Group the texts of FILE and write labels, words, scores, a report and the model to a run folder."""
     from coterie.engine.ranks import process_rank
     from coterie.persist.run import check_free, write_run
 
@@ -54,7 +58,7 @@ def fit(
     if is_main:
         check_free(out, force)
     own = dict(_setting(written) for written in set_ or [])
-    frame, column, texts, views = _read(file, text, truth, k, augment_columns)
+    frame, column, texts, views = _read(file, text, truth, k, augment_columns, outliers)
     from coterie.api import cluster  # slow to load, so only now that the input is known to be sound
 
     options: dict[str, Any] = {
@@ -73,6 +77,7 @@ def fit(
         clustering = cluster(texts, truth=groups, views=views, progress=progress, **options)
         if not is_main:
             return
+        clustering.draw_map(progress)
         metrics = write_run(
             out,
             clustering,
@@ -83,6 +88,7 @@ def fit(
             stage_seconds=progress.seconds,
             started=started,
             force=force,
+            outliers_below=outliers,
         )
     if json:
         print_json(
@@ -111,7 +117,7 @@ def _setting(written: str) -> tuple[str, Any]:
 
 
 def _read(
-    file: str, text: str | None, truth: str | None, k: int, augment_columns: str | None
+    file: str, text: str | None, truth: str | None, k: int, augment_columns: str | None, outliers: float | None
 ) -> tuple[pl.DataFrame, str, list[str], list[list[str]]]:
     """The table, its text column, its texts and their other wordings, all checked before any heavy work."""
     from coterie.data.check import check_n_clusters, texts_of, values_of
@@ -125,7 +131,7 @@ def _read(
     column = choose_text_column(frame, text, name)
     if truth is not None:
         values_of(frame, check_column(frame, truth, name), name)
-    check_names_free(frame.columns, name)
+    check_names_free(frame.columns, name, outliers)
     texts = texts_of(frame, column, name)
     check_n_clusters(texts, k, name=name, option="--k")
     names = [part.strip() for part in (augment_columns or "").split(",") if part.strip()]
@@ -149,11 +155,18 @@ def _print_summary(clustering: Clustering, metrics: dict[str, Any], out: Path) -
     if "acc" in metrics:
         scores = ", ".join(f"{name} {100 * metrics[name]:.1f}" for name in ("acc", "nmi", "ari"))
         print(f"Against the truth: {scores}")
+    if "outliers" in metrics:
+        count, least = metrics["outliers"], clustering.confidence.min()
+        share = count / len(clustering.texts)
+        print(
+            f"Outliers: {count:,} of {len(clustering.texts):,} rows ({share:.1%}); the least confidence is {least:.2f}"
+        )
     print(
         f"{len(clustering.texts):,} texts in {len(clustering.groups):,} groups, {metrics['seconds']:.1f} s, "
         f"peak memory {metrics['peak_memory_mb']:,.0f} MB"
     )
     print(f"Results: {out}/assignments.csv (every row), {out}/clusters.json, {out}/model")
+    print(f"Report: {out}/report.html (open it in a browser)")
 
 
 def _print_evidence(evidence: list[dict[str, Any]]) -> None:

@@ -28,7 +28,7 @@ def predict(
 
     finished = Run.open(run)
     with open_table(file) as table:
-        check_names_free(table.columns, table.name)
+        check_names_free(table.columns, table.name, finished.outliers_below)
         wanted = text or (finished.text_column if finished.text_column in table.columns else None)
         model = None
         with progress_on_stderr(quiet) as progress, table_writer(out) as writer:
@@ -37,7 +37,7 @@ def predict(
                 column = wanted = choose_text_column(batch, wanted, table.name)
                 texts = texts_of(batch, column, table.name, first_row=done + 1)
                 model = model or finished.model()  # the first rows are sound, so it is worth loading
-                writer.write(with_answers(batch, model.predict_proba(texts)))
+                writer.write(with_answers(batch, model.predict_proba(texts), finished.outliers_below))
                 done += len(texts)
                 progress("predicting", done, 0)
             progress("predicting", done, done)

@@ -1,4 +1,4 @@
-"""The texts that show best what a group is: near its centre, and unlike each other."""
+"""The texts that show best what a group is, near its centre and unlike each other, and those at its border."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from coterie.types import Labels, Matrix
 from coterie.vectors import unit_rows
 
 EXAMPLES_PER_GROUP = 5
+BORDERLINE_PER_GROUP = 4
 NEAREST_CONSIDERED = 40
 WEIGHT_OF_DIVERSITY = 0.5
 
@@ -39,6 +40,25 @@ def group_examples(
         chosen = _spread(members[near], nearness[near], examples_per_group)
         examples.append([int(rows[near[index]]) for index in chosen])
     return examples
+
+
+def group_borderline(
+    texts: Sequence[str], probabilities: Matrix, labels: Labels, texts_per_group: int = BORDERLINE_PER_GROUP
+) -> list[list[tuple[int, int]]]:
+    """For each group its texts that come nearest to another group, as (row, other group), closest call first."""
+    n_clusters = probabilities.shape[1]
+    if n_clusters < 2:
+        return [[]]
+    others = probabilities.copy()
+    np.put_along_axis(others, labels[:, None], -1, axis=1)
+    second = others.argmax(axis=1)
+    margin = probabilities[np.arange(len(labels)), labels] - others.max(axis=1)
+    borderline: list[list[tuple[int, int]]] = []
+    for group in range(n_clusters):
+        members = np.flatnonzero(labels == group)
+        closest = _distinct(members[np.argsort(margin[members], kind="stable")], texts)[:texts_per_group]
+        borderline.append([(int(row), int(second[row])) for row in closest])
+    return borderline
 
 
 def _distinct(rows: NDArray[np.int64], texts: Sequence[str]) -> Labels:

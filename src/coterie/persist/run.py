@@ -7,7 +7,8 @@ import json
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,15 +30,18 @@ if TYPE_CHECKING:
     from coterie.types import Matrix
 
 FORMAT_VERSION = 1
-OUR_COLUMNS = ("cluster", "confidence")
+OUR_COLUMNS = ("cluster", "confidence", "outlier")
 RUN_FILES = {
     "assignments.csv",
     "assignments.parquet",
     "clusters.json",
     "config.json",
+    "hierarchy.json",
     "history.jsonl",
+    "map.parquet",
     "metrics.json",
     "model",
+    "report.html",
 }
 """All that a run consists of: a folder with anything else in it is never replaced."""
 
@@ -75,22 +79,26 @@ def _check_parent(folder: Path) -> None:
         raise ConfigError(f"{folder}: no permission to write in {above}. Name another folder with --out.")
 
 
-def check_names_free(columns: Sequence[str], name: str) -> None:
+def check_names_free(columns: Sequence[str], name: str, outliers_below: float | None = None) -> None:
     """Our columns must not hide the user's."""
-    taken = [column for column in OUR_COLUMNS if column in columns]
+    ours = OUR_COLUMNS if outliers_below is not None else OUR_COLUMNS[:-1]
+    taken = [column for column in ours if column in columns]
     if taken:
         raise InputError(
             f"{name}: the column {taken[0]!r} is there already, and the result needs that name. Rename it in the file."
         )
 
 
-def with_answers(frame: pl.DataFrame, probabilities: Matrix) -> pl.DataFrame:
-    """Every input column, then `cluster` and `confidence`."""
+def with_answers(frame: pl.DataFrame, probabilities: Matrix, outliers_below: float | None = None) -> pl.DataFrame:
+    """Every input column, then `cluster`, `confidence` and, where a threshold is given, whether it is an `outlier`."""
     import polars as pl
 
     from coterie.methods.base import labels_of
 
-    answers = {"cluster": labels_of(probabilities), "confidence": probabilities.max(axis=1)}
+    confidence = probabilities.max(axis=1)
+    answers = {"cluster": labels_of(probabilities), "confidence": confidence}
+    if outliers_below is not None:
+        answers["outlier"] = confidence < outliers_below
     return frame.with_columns(*(pl.Series(name, values) for name, values in answers.items()))
 
 
@@ -105,22 +113,32 @@ def write_run(
     stage_seconds: dict[str, float],
     started: float,
     force: bool,
+    outliers_below: float | None = None,
 ) -> dict[str, Any]:
     """Writes the whole folder or nothing; gives back what is in `metrics.json`."""
+    from coterie.report.build import write_report
+
     scores = _scores(clustering, frame, truth_column)
-    table = with_answers(frame, clustering.probabilities)
+    if outliers_below is not None:
+        scores["outliers"] = int((clustering.confidence < outliers_below).sum())
+    table = with_answers(frame, clustering.probabilities, outliers_below)
     with new_folder(folder, replace=force) as draft:
         for name in ("assignments.parquet", "assignments.csv"):
             with table_writer(draft / name) as writer:
                 writer.write(table)
+        with table_writer(draft / "map.parquet") as writer:
+            writer.write(_map_table(clustering))
         write_json_atomic(draft / "clusters.json", [group.to_dict() for group in clustering.groups])
+        write_json_atomic(draft / "hierarchy.json", clustering.hierarchy.merges)
         write_text_atomic(draft / "history.jsonl", _history(clustering, stage_seconds))
         clustering.model.save(draft / "model")
         seconds = round(time.monotonic() - started, 3)
         metrics = {**scores, "seconds": seconds, "peak_memory_mb": round(peak_memory_mb(), 1)}
         write_json_atomic(draft / "metrics.json", metrics)
-        document = _config(clustering, frame, text_column, truth_column, input_name)
+        document = _config(clustering, frame, text_column, truth_column, input_name, outliers_below)
         write_json_atomic(draft / "config.json", document)
+        run = Run(draft, document)
+        write_report(run, run.report_path)
         check_free(folder, force)  # again: the fit may have taken long
     return metrics
 
@@ -159,24 +177,71 @@ class Run:
     def assignments_path(self) -> Path:
         return self.folder / "assignments.parquet"
 
-    def assignments(self) -> pl.DataFrame:
-        from coterie.data.readers import open_table
+    @property
+    def report_path(self) -> Path:
+        return self.folder / "report.html"
 
-        with open_table(self.assignments_path) as table:
-            return table.read()
+    @property
+    def outliers_below(self) -> float | None:
+        """The confidence below which a row is an outlier; None where none was set."""
+        below = self.config.get("outliers_below")
+        return None if below is None else float(below)
+
+    def assignments(self) -> pl.DataFrame:
+        return self._table("assignments.parquet")
+
+    def map(self) -> Matrix:
+        """The place of every row on the map, in -1 to 1."""
+        with self._naming("map.parquet"):
+            return self._table("map.parquet").select("x", "y").to_numpy().astype("float32")
+
+    def groups(self) -> list[dict[str, Any]]:
+        """What `clusters.json` says of each group."""
+        with self._naming("clusters.json"):
+            groups: list[dict[str, Any]] = self._json("clusters.json")
+            return [{"borderline": [], "nearest": [], **group} for group in groups]
+
+    def merges(self) -> list[list[float]]:
+        """The tree of the groups: height and the two groups of each merge."""
+        with self._naming("hierarchy.json"):
+            return [[float(height), int(a), int(b)] for height, a, b in self._json("hierarchy.json")]
+
+    def metrics(self) -> dict[str, Any]:
+        with self._naming("metrics.json"):
+            return dict(self._json("metrics.json"))
+
+    def history(self) -> list[dict[str, Any]]:
+        with self._naming("history.jsonl"):
+            lines = (self.folder / "history.jsonl").read_text(encoding="utf-8").splitlines()
+            return [json.loads(line, parse_constant=lambda _: None) for line in lines]
 
     def internal_scores(self) -> dict[str, float | None]:
         """The silhouette and Dunn index of the fit, which had the vectors at hand."""
-        try:
-            metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
+        with self._naming("metrics.json"):
+            metrics = self._json("metrics.json")
             return {name: metrics[name] for name in ("silhouette", "dunn")}
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ModelFormatError(f"{self.folder}: metrics.json cannot be read ({error}): fit again") from error
 
     def model(self) -> TextClusterer:
         from coterie.persist.model import load_model
 
         return load_model(self.folder / "model")
+
+    def _json(self, name: str) -> Any:
+        return json.loads((self.folder / name).read_text(encoding="utf-8"))
+
+    def _table(self, name: str) -> pl.DataFrame:
+        from coterie.data.readers import open_table
+
+        with open_table(self.folder / name) as table:
+            return table.read()
+
+    @contextmanager
+    def _naming(self, name: str) -> Iterator[None]:
+        """A file that is missing or damaged is named."""
+        try:
+            yield
+        except (OSError, ValueError, KeyError, TypeError, InputError) as error:
+            raise ModelFormatError(f"{self.folder}: {name} cannot be read ({error}): fit again") from error
 
 
 def finite(scores: dict[str, float]) -> dict[str, float | None]:
@@ -201,14 +266,26 @@ def _history(clustering: Clustering, stage_seconds: dict[str, float]) -> str:
     return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in [*stages, *clustering.evidence, *epochs])
 
 
+def _map_table(clustering: Clustering) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame({"x": clustering.map[:, 0], "y": clustering.map[:, 1]})
+
+
 def _config(
-    clustering: Clustering, frame: pl.DataFrame, text_column: str, truth_column: str | None, input_name: str
+    clustering: Clustering,
+    frame: pl.DataFrame,
+    text_column: str,
+    truth_column: str | None,
+    input_name: str,
+    outliers_below: float | None,
 ) -> dict[str, Any]:
     digest = hashlib.sha256("\x00".join(clustering.texts).encode()).hexdigest()
     return {
         "format": FORMAT_VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "options": plain_parameters(clustering.model),
+        "outliers_below": outliers_below,
         "input": {
             "name": input_name,
             "rows": len(frame),

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from coterie.describe.examples import group_examples
+from coterie.describe.examples import group_borderline, group_examples
 from coterie.types import Matrix
 
 
@@ -92,3 +92,17 @@ def test_deterministic_distinct_and_of_the_group(seed: int) -> None:
         assert len({texts[row] for row in rows}) == 5
         assert all(labels[row] == group for row in rows)
         assert all(isinstance(row, int) for row in rows)
+
+
+def test_borderline_texts_are_the_closest_calls_and_name_the_other_group() -> None:
+    probabilities = np.array(
+        [[0.9, 0.1, 0.0], [0.5, 0.1, 0.4], [0.45, 0.44, 0.11], [0.45, 0.44, 0.11], [0.1, 0.7, 0.2], [0.0, 0.0, 1.0]],
+        dtype=np.float32,
+    )
+    texts = ["clear", "near the third", "near the second", "near the second", "second", "third"]
+    found = group_borderline(texts, probabilities, probabilities.argmax(axis=1), texts_per_group=2)
+    assert found == [[(2, 1), (1, 2)], [(4, 2)], [(5, 0)]]
+
+
+def test_one_group_has_no_border() -> None:
+    assert group_borderline(["a", "b"], np.ones((2, 1), dtype=np.float32), np.zeros(2, dtype=np.int64)) == [[]]

@@ -1,0 +1,141 @@
+"""`report.html`: a run folder as one page that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.data.atomic import write_text_atomic
+from coterie.report.colours import DARK, LIGHT, SHAPES, group_styles
+from coterie.report.page import content_policy, page_file, page_script, page_template
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from coterie.persist.run import Run
+
+MOST_ROWS = 200_000
+"""More rows than this are shown by an even sample; what is said of the groups is always about all rows."""
+
+LONGEST_TEXT = 1000
+LONGEST_LABEL = 200
+MOST_CLASSES = 200
+CONFIDENCE_BINS = 20
+STEPS_ON_MAP = 65_535
+
+
+def write_report(run: Run, path: Path) -> None:
+    """Writes the page of a run, whole or not at all."""
+    script, style = page_script(), page_file("report.css")
+    page = page_template("template.html").render(
+        policy=content_policy(script, style),
+        title=_title(str(run.config["input"]["name"])),
+        script=script,
+        style=style,
+        data=_packed(report_data(run)),
+    )
+    write_text_atomic(path, page)
+
+
+def report_data(run: Run) -> dict[str, Any]:
+    """All that the page shows, from the files of the run alone."""
+    frame, points, groups = run.assignments(), run.map(), run.groups()
+    labels = frame.get_column("cluster").to_numpy()
+    confidence = frame.get_column("confidence").to_numpy()
+    rows = _rows_shown(len(frame))
+    for group, style in zip(groups, group_styles(_centres(points, labels, len(groups))), strict=True):
+        own = confidence[labels == group["id"]]
+        group["histogram"] = np.histogram(own, bins=CONFIDENCE_BINS, range=(0, 1))[0].tolist()
+        group["colour"], group["shape"] = style
+        group["examples"] = [_shortened(text, LONGEST_TEXT) for text in group["examples"]]
+        for text in group["borderline"]:
+            text["text"] = _shortened(text["text"], LONGEST_TEXT)
+    texts = frame.get_column(run.text_column).cast(str).gather(rows)
+    return {
+        "rows": len(frame),
+        "groups": groups,
+        "palettes": {"light": LIGHT, "dark": DARK, "shapes": SHAPES},
+        "hierarchy": run.merges(),
+        "points": {
+            "row": _as_base64(rows, "<u4"),
+            "x": _as_base64((points[rows, 0] + 1) / 2 * STEPS_ON_MAP, "<u2"),
+            "y": _as_base64((points[rows, 1] + 1) / 2 * STEPS_ON_MAP, "<u2"),
+            "group": _as_base64(labels[rows], "<u4"),
+            "confidence": _as_base64(confidence[rows], "<f4"),
+        },
+        "texts": [_shortened(text, LONGEST_TEXT) for text in texts],
+        "truth": _truth(run, frame, labels, rows),
+        "metrics": run.metrics(),
+        "history": run.history(),
+        "config": run.config,
+    }
+
+
+def _title(input_name: str) -> str:
+    return "standard input" if input_name == "-" else _shortened(PurePath(input_name).name, LONGEST_LABEL)
+
+
+def _rows_shown(count: int) -> NDArray[np.int64]:
+    if count <= MOST_ROWS:
+        return np.arange(count)
+    return np.linspace(0, count - 1, MOST_ROWS).astype(np.int64)
+
+
+def _centres(points: NDArray[np.float32], labels: NDArray[np.int64], n_clusters: int) -> NDArray[np.float32]:
+    return np.array([np.median(points[labels == group], axis=0) for group in range(n_clusters)])
+
+
+def _truth(run: Run, frame: pl.DataFrame, labels: NDArray[np.int64], rows: NDArray[np.int64]) -> dict[str, Any] | None:
+    """The true groups: names, commonest first (rare ones together), the table of both, and each row's."""
+    column = run.config["input"]["truth_column"]
+    if column is None:
+        return None
+    values = np.array([str(value) for value in frame.get_column(column)])
+    names, codes = np.unique(values, return_inverse=True)
+    order = np.argsort(-np.bincount(codes), kind="stable")
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    codes = rank[codes]
+    shown = [_shortened(str(name), LONGEST_LABEL) for name in names[order]]
+    if len(shown) > MOST_CLASSES:
+        codes, shown = np.minimum(codes, MOST_CLASSES - 1), [*shown[: MOST_CLASSES - 1], "all others"]
+    table = np.zeros((len(shown), int(labels.max()) + 1), dtype=np.int64)
+    np.add.at(table, (codes, labels), 1)
+    return {
+        "column": _shortened(str(column), LONGEST_LABEL),
+        "names": shown,
+        "table": table.tolist(),
+        "order": _beside_their_groups(table),
+        "codes": _as_base64(codes[rows], "<u4"),
+    }
+
+
+def _beside_their_groups(table: NDArray[np.int64]) -> list[int]:
+    """The classes in the order of the groups they match best, so that agreement lies on the diagonal."""
+    from scipy.optimize import linear_sum_assignment
+
+    classes, groups = linear_sum_assignment(table, maximize=True)
+    matched = [int(one) for one in classes[np.argsort(groups)]]
+    return [*matched, *(one for one in range(len(table)) if one not in set(matched))]
+
+
+def _shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _as_base64(values: NDArray[Any], kind: str) -> str:
+    if kind.startswith("<u"):
+        values = np.rint(values)
+    return base64.b64encode(values.astype(kind).tobytes()).decode("ascii")
+
+
+def _packed(data: dict[str, Any]) -> str:
+    """Compressed JSON in letters and digits: there is no text that could end the element it stands in."""
+    document = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(document.encode("ascii"), compresslevel=6, mtime=0)).decode("ascii")

@@ -1,0 +1,63 @@
+// A card for each group.
+
+const WORDS_SHOWN = 10;
+
+function card(group, data, show) {
+  const shape = data.palettes.shapes[group.shape];
+  const button = node("button", { type: "button", className: "quiet", text: "Show on the map" });
+  button.addEventListener("click", () => show(group.id));
+  const head = node("header", {},
+    swatch(shape, group.colour),
+    node("h3", {}, node("span", { className: "number", text: group.id }), ` ${group.name}`),
+  );
+  const share = ((100 * group.size) / data.rows).toFixed(1);
+  const facts = node("p", { className: "size", text: `${group.size.toLocaleString("en")} texts, ${share} % · mean confidence ${group.confidence.toFixed(2)}` });
+  return node("article", { className: "card", id: `group-${group.id}` },
+    head,
+    facts,
+    wordList(group.words.slice(0, WORDS_SHOWN)),
+    group.topics?.length ? part("Topics", group.topics.map((topic) => node("li", { text: topicText(topic) }))) : null,
+    part("Telling texts", group.examples.slice(0, 4).map((text) => node("li", { text }))),
+    group.borderline.length ? part("At the border", group.borderline.slice(0, 3).map((text) => borderline(text, data))) : null,
+    histogram(group.histogram, `Confidence of group ${group.id}`),
+    group.nearest.length ? nearest(group, data, show) : null,
+    button,
+  );
+}
+
+function part(title, items) {
+  return node("section", {}, node("h4", { text: title }), node("ul", {}, ...items));
+}
+
+function wordList(words) {
+  const most = Math.max(...words.map(({ score }) => score), 1e-9);
+  const items = words.map(({ word, score }) => {
+    const item = node("li", { text: word });
+    item.style.setProperty("--weight", (score / most).toFixed(2));
+    return item;
+  });
+  return node("ul", { className: "words", "aria-label": "Words" }, ...items);
+}
+
+// A topic is a text, or has words of its own.
+function topicText(topic) {
+  if (typeof topic === "string") return topic;
+  const words = Array.isArray(topic) ? topic : (topic.words ?? [topic.name ?? ""]);
+  return words.map((word) => (typeof word === "string" ? word : (word.word ?? word[0]))).join(", ");
+}
+
+function borderline({ text, other, confidence, other_confidence: second }, data) {
+  const [own, next] = [confidence, second].map((share) => `${Math.round(100 * share)} %`);
+  const note = node("span", { className: "between", text: `${own} here, ${next} in ${other} ${data.groups[other].name}` });
+  return node("li", { text }, note);
+}
+
+function nearest(group, data, show) {
+  const links = group.nearest.map(({ id }) => {
+    const other = data.groups[id];
+    const button = node("button", { type: "button", className: "chip" }, swatch(data.palettes.shapes[other.shape], other.colour), other.name);
+    button.addEventListener("click", () => show(id));
+    return button;
+  });
+  return node("section", {}, node("h4", { text: "Nearest groups" }), node("div", { className: "chips" }, ...links));
+}
