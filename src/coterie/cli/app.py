@@ -12,7 +12,7 @@ from typing import NoReturn, TextIO
 import typer
 
 from coterie import __version__
-from coterie.cli import doctor, encoders, evaluate, fit, methods, predict
+from coterie.cli import bench, datasets, doctor, encoders, evaluate, fit, methods, predict
 from coterie.errors import CoterieError
 
 BAD_INPUT = 2
@@ -38,6 +38,8 @@ for command in (
     doctor.doctor,
 ):
     app.command()(command)
+app.add_typer(datasets.app, name="datasets")
+app.add_typer(bench.app, name="bench")
 
 
 def _show_version(asked: bool) -> None:
