@@ -85,7 +85,8 @@ def _fit(cell: Cell, method: str, k: int, data: LabelledTexts, seen: set[str], s
     model = TextClusterer(
         k,
         method=method,
-        effort=cell.effort,  # type: ignore[arg-type]  # checked by the registry, whose error is the cell's
+        # Checked by the registry, whose error is the cell's. The untrained read-out has the trained one's restarts.
+        effort=cell.effort if method == cell.method else "fast",  # type: ignore[arg-type]
         encoder=cell.encoder,
         word_vectors=cell.word_vectors if method == cell.method else None,
         settings=settings,
