@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
-import platform
 import sys
 import time
 from collections.abc import Callable
@@ -13,7 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from coterie.persist.environment import machine, versions
+from coterie.bench.data import load
+from coterie.errors import CoterieError
+from coterie.persist.environment import machine, processor, versions
 
 RESULTS = Path(__file__).parent / "results"
 EIGHT = [
@@ -29,17 +29,12 @@ EIGHT = [
 
 
 def bench_set(name: str) -> tuple[list[str], list[str]]:
-    """Labels and texts of a benchmark file, in an order that does not follow the labels."""
-    import numpy as np
-
-    folder = os.environ.get("COTERIE_DATA")
-    if not folder:
-        sys.exit("Set COTERIE_DATA to the folder with the benchmark texts (NAME.tsv.gz: label, tab, text).")
-    with gzip.open(Path(folder) / f"{name}.tsv.gz", "rt", encoding="utf-8", newline="\n") as file:
-        next(file)
-        rows = [line.rstrip("\n").split("\t", 1) for line in file]
-    order = np.random.default_rng(12345).permutation(len(rows))
-    return [rows[index][0] for index in order], [rows[index][1] for index in order]
+    """Labels and texts of a known data set, in an order that does not follow the labels."""
+    try:
+        loaded = load(name)
+    except CoterieError as error:
+        sys.exit(str(error))
+    return loaded.labels, loaded.texts
 
 
 def side_by_side(contenders: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
@@ -66,11 +61,3 @@ def record(name: str, result: dict[str, Any]) -> None:
     text = json.dumps(document, indent=2, ensure_ascii=False)
     (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     print(text)
-
-
-def processor() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor()

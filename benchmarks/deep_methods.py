@@ -16,8 +16,8 @@ import sys
 import time
 from typing import Any
 
-from common import RESULTS, bench_set, processor
-from coterie.persist.environment import machine, peak_memory_mb, versions
+from common import RESULTS, bench_set
+from coterie.persist.environment import machine, peak_memory_mb, processor, versions
 
 SIX = ["tweet", "stackoverflow", "searchsnippets", "agnews", "biomedical", "googlenews_t"]
 THREE = SIX[:3]

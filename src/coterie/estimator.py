@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie.data.check import check_n_clusters, check_texts
 from coterie.errors import ConfigError, InputError
-from coterie.methods.base import labels_of
+from coterie.methods.base import Fit, labels_of
 from coterie.registry import AUTO, Effort, Precision, Settings, build
 from coterie.types import Labels, Matrix, Progress, silent
 
@@ -75,6 +75,15 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         `views` are other wordings of every text, for the methods that learn from them. Nothing is learnt from the true
         groups y: a trained method's history says how it stood by them.
         """
+        fit = self.fitted(X, y, views=views, progress=progress)
+        self.features_, self.assigner_ = fit.features, fit.assigner
+        self.vectors_, self.probabilities_, self.labels_ = fit.vectors, fit.probabilities, fit.labels
+        self.evidence_, self.history_ = fit.evidence, fit.history
+        self.n_features_out_ = int(fit.vectors.shape[1])
+        return self
+
+    def fitted(self, X: Any, y: Any = None, *, views: Sequence[Any] = (), progress: Progress = silent) -> Fit:
+        """What `fit` keeps, and beside it the candidates that it was chosen from; this object stays as it is."""
         texts = check_texts(X)
         n_clusters = check_n_clusters(texts, self.n_clusters)
         truth = None if y is None else _numbered(y, len(texts))
@@ -83,18 +92,13 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         with _threads_for(len(texts)):
             fit = method.fit(texts, n_clusters, progress)
         fit.number_by_size()
-        labels = fit.labels
-        found = len(np.unique(labels))
+        found = len(np.unique(fit.labels))
         if found < n_clusters:
             raise InputError(
                 f"texts: {n_clusters:,} groups were asked for, but only {found:,} can be told apart. "
                 f"Ask for at most {found:,}, or use another method."
             )
-        self.features_, self.assigner_ = fit.features, fit.assigner
-        self.vectors_, self.probabilities_, self.labels_ = fit.vectors, fit.probabilities, labels
-        self.evidence_, self.history_ = fit.evidence, fit.history
-        self.n_features_out_ = int(fit.vectors.shape[1])
-        return self
+        return fit
 
     def fit_predict(self, X: Any, y: object = None, **fit_params: Any) -> Labels:
         return self.fit(X, y, **fit_params).labels_

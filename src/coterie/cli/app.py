@@ -12,7 +12,19 @@ from typing import NoReturn, TextIO
 import typer
 
 from coterie import __version__
-from coterie.cli import compare, doctor, encoders, evaluate, fit, methods, predict, report, retrieval
+from coterie.cli import (
+    bench,
+    compare,
+    datasets,
+    doctor,
+    encoders,
+    evaluate,
+    fit,
+    methods,
+    predict,
+    report,
+    retrieval,
+)
 from coterie.errors import CoterieError
 
 BAD_INPUT = 2
@@ -41,6 +53,8 @@ for command in (
     doctor.doctor,
 ):
     app.command()(command)
+app.add_typer(datasets.app, name="datasets")
+app.add_typer(bench.app, name="bench")
 
 
 def _show_version(asked: bool) -> None:

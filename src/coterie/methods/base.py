@@ -51,7 +51,8 @@ class Assigner(Protocol):
 class Fit:
     """A fitted model with its answers for the training texts.
 
-    `evidence` says what was tried and why this was kept; `history` has an entry for every epoch of training.
+    `evidence` says what was tried and why this was kept; `history` has an entry for every epoch of training;
+    `candidates` are the fits that this one was chosen from, by their names in the evidence.
     """
 
     features: Features
@@ -59,6 +60,7 @@ class Fit:
     vectors: Matrix
     evidence: list[dict[str, Any]] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)
+    candidates: dict[str, Fit] = field(default_factory=dict, repr=False, compare=False)
     probabilities: Matrix = field(init=False)
 
     def __post_init__(self) -> None:

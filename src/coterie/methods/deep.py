@@ -47,6 +47,8 @@ DROPOUT = 0.1
 MOST_AUGMENTATIONS = 8
 EVEN, NEARLY_EVEN = 0.97, 0.85
 RESTARTS = 10
+TRAINED_HEAD = "trained head"
+"""The candidate that the head of the trained model gives, with the vectors of the trained encoder."""
 
 
 @dataclass(frozen=True)
@@ -161,12 +163,13 @@ class Deep:
         candidates = {f"{init} start": start}
         if outcome.score is not None:
             features = self.encoder.with_weights(encoder.tuned_weights() if _is_trained(encoder) else {})
-            candidates["trained head"] = self._head(features, texts, n_clusters, model, progress)
+            candidates[TRAINED_HEAD] = self._head(features, texts, n_clusters, model, progress)
             if _is_trained(encoder):
                 again, after = self._groups_by(features, texts, n_clusters, progress)
                 candidates[f"{init}, trained encoder"] = again
                 spaces.append(after)
         fit, evidence = best_of(candidates, [Judge(space, self.random_state) for space in spaces])
+        fit.candidates = candidates
         fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in outcome.notes)]
         forget_checkpoints(*key)
         return fit

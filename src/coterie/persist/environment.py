@@ -34,6 +34,15 @@ def machine() -> dict[str, str | int | None]:
     return {"system": platform.system(), "machine": platform.machine(), "cores": os.cpu_count()}
 
 
+def processor() -> str:
+    """The name of the processor, as far as the system tells."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
 def peak_memory_mb() -> float:
     """The most memory this process has held so far."""
     try:

@@ -1,0 +1,170 @@
+"""One cell of a plan, in a process of its own: fit, then score every read-out.
+
+    python -m coterie.bench.cell RESULT.json    (the cell as one line of JSON on standard input)
+
+Standard input stays open for as long as the runner lives; when it ends, so does this process.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coterie.bench.data import LabelledTexts, load
+from coterie.bench.plan import Cell
+from coterie.errors import CoterieError, InputError
+
+if TYPE_CHECKING:
+    from coterie.methods.base import Fit
+    from coterie.types import Labels
+
+RUNNER_GONE = 3
+Scores = dict[str, float]
+
+
+def run_cell(cell: Cell) -> dict[str, Any]:
+    """What the cell's file holds; a cell that fails is a result too."""
+    from coterie.persist.environment import machine, peak_memory_mb, processor, versions
+
+    started = time.monotonic()
+    try:
+        result = {"status": "done", **_measured(cell)}
+    except Exception as error:
+        result = {
+            "status": "failed",
+            "error": str(error) if isinstance(error, CoterieError) else f"{type(error).__name__}: {error}",
+            "seconds": round(time.monotonic() - started, 2),
+            "peak_memory_mb": round(peak_memory_mb()),
+        }
+    threads = os.environ.get("OMP_NUM_THREADS", "default")
+    return {
+        "cell": cell.as_json(),
+        **result,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine() | {"processor": processor(), "threads": threads},
+        "versions": versions(),
+    }
+
+
+def _measured(cell: Cell) -> dict[str, Any]:
+    from coterie.persist.environment import peak_memory_mb
+    from coterie.registry import DEEP
+
+    data = _texts(cell)
+    k = cell.k or len(set(data.labels))
+    seen: set[str] = set()
+    started = time.monotonic()
+    fit = _fit(cell, cell.method, k, data, seen, settings=cell.settings or None)
+    cost = {"seconds": round(time.monotonic() - started, 2), "peak_memory_mb": round(peak_memory_mb())}
+    scores = {"kept": _scores(data.labels, fit.labels)}
+    if cell.method in DEEP:
+        scores |= _read_outs(cell, fit, k, data)
+    return {
+        "rows": len(data.texts),
+        "k": k,
+        "groups": len(set(fit.labels.tolist())),
+        **cost,
+        "encoded": "encoding" in seen,
+        "scores": scores,
+        "evidence": fit.evidence,
+        "history": fit.history,
+    }
+
+
+def _fit(cell: Cell, method: str, k: int, data: LabelledTexts, seen: set[str], settings: Any = None) -> Fit:
+    from coterie.estimator import TextClusterer
+
+    model = TextClusterer(
+        k,
+        method=method,
+        # Checked by the registry, whose error is the cell's. The untrained read-out has the trained one's restarts.
+        effort=cell.effort if method == cell.method else "fast",  # type: ignore[arg-type]
+        encoder=cell.encoder,
+        word_vectors=cell.word_vectors if method == cell.method else None,
+        settings=settings,
+        random_state=cell.seed,
+    )
+    views = data.views if method == cell.method else ()
+    return model.fitted(data.texts, data.labels, views=views, progress=lambda stage, done, total: seen.add(stage))
+
+
+def _read_outs(cell: Cell, fit: Fit, k: int, data: LabelledTexts) -> dict[str, Scores]:
+    """The trained head, k-means on the trained encoder, and k-means on the encoder as it was before."""
+    import numpy as np
+
+    from coterie.clusterers import KMeans
+    from coterie.methods.deep import RESTARTS, TRAINED_HEAD
+
+    untrained = _fit(cell, "minilm+kmeans", k, data, set())
+    found = {"untrained": _scores(data.labels, untrained.labels)}
+    head = fit.candidates.get(TRAINED_HEAD)
+    if head is not None:
+        found["head"] = _scores(data.labels, head.labels)
+        groups = KMeans(k, n_init=RESTARTS, random_state=cell.seed).fit(head.vectors).labels_
+        found["kmeans"] = _scores(data.labels, np.asarray(groups))
+    return found
+
+
+def _texts(cell: Cell) -> LabelledTexts:
+    data = load(cell.data) if isinstance(cell.data, str) else _of_file(cell.data)
+    if cell.views is not None:
+        data = _with_views(data, load(f"{cell.data_name}_{cell.views}"))
+    rows = slice(cell.rows)
+    return LabelledTexts(data.labels[rows], data.texts[rows], tuple(view[rows] for view in data.views))
+
+
+def _with_views(data: LabelledTexts, augmented: LabelledTexts) -> LabelledTexts:
+    if augmented.labels != data.labels:
+        raise InputError("the augmented texts are not those of the set, row by row")
+    return augmented
+
+
+def _of_file(data: Any) -> LabelledTexts:
+    from coterie.data.check import texts_of, values_of
+    from coterie.data.columns import check_column
+    from coterie.data.readers import open_table
+
+    with open_table(data["file"]) as table:
+        frame, name = table.read(), table.name
+    labels = values_of(frame, check_column(frame, data["label"], name, "label"), name)
+    return LabelledTexts([str(label) for label in labels], texts_of(frame, data["text"], name))
+
+
+def _scores(truth: Sequence[str], labels: Labels) -> Scores:
+    from coterie.metrics.external import external_scores
+
+    return {name: round(value, 6) for name, value in external_scores(truth, labels.tolist()).items()}
+
+
+def strict_json(value: Any) -> Any:
+    """The same with what is no number in JSON as None."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): strict_json(entry) for key, entry in value.items()}
+    return [strict_json(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+def _leave_with_the_runner() -> None:
+    sys.stdin.read()
+    os._exit(RUNNER_GONE)
+
+
+def main() -> None:
+    from coterie.data.atomic import write_json_atomic
+
+    cell = Cell(**json.loads(sys.stdin.readline()))
+    threading.Thread(target=_leave_with_the_runner, daemon=True).start()
+    write_json_atomic(Path(sys.argv[1]), strict_json(run_cell(cell)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""Benchmark texts on this machine: where they are, whether they are the right ones, how to get and how to read them."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from coterie.bench.records import DataSet, data_set
+from coterie.errors import ConfigError, InputError
+from coterie.types import Progress, silent
+
+State = Literal["ready", "other bytes", "not checked", "not here"]
+Checked = Literal["file", "content"]
+SHUFFLED_WITH = 12345
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """Texts with their true classes, and other wordings of them where the set has any."""
+
+    labels: list[str]
+    texts: list[str]
+    views: tuple[list[str], ...] = ()
+
+
+def data_folder() -> Path:
+    """`COTERIE_DATA` if set, else a folder of the user's."""
+    given = os.environ.get("COTERIE_DATA")
+    if given:
+        return Path(given).expanduser()
+    return Path(os.environ.get("XDG_DATA_HOME", "~/.local/share")).expanduser() / "coterie"
+
+
+def path_of(record: DataSet) -> Path:
+    return data_folder() / record.file_name
+
+
+def state_of(record: DataSet) -> State:
+    """Whether the set is here, with the bytes of the record."""
+    path = path_of(record)
+    if not path.is_file():
+        return "not here"
+    if record.sha256 is None:
+        return "not checked"
+    return "ready" if check_bytes(record, path.read_bytes()) else "other bytes"
+
+
+def check_bytes(record: DataSet, packed: bytes) -> Checked | None:
+    """What of a gzip file is as recorded: its own bytes, or at least its content; None where neither is.
+
+    Another build of zlib may compress the same content to other bytes.
+    """
+    if hashlib.sha256(packed).hexdigest() == record.sha256:
+        return "file"
+    try:
+        content = gzip.decompress(packed)
+    except (OSError, EOFError, zlib.error):
+        return None
+    return "content" if hashlib.sha256(content).hexdigest() == record.content_sha256 else None
+
+
+def load(name: str) -> LabelledTexts:
+    """A known set, in an order that does not follow the labels: the one way in which measurements read it."""
+    import numpy as np
+
+    record = data_set(name)
+    path = path_of(record)
+    if not path.is_file():
+        raise InputError(_missing(record, path))
+    packed = path.read_bytes()
+    if record.sha256 is not None and check_bytes(record, packed) is None:
+        raise InputError(
+            f"{path}: these are not the bytes of {name!r} (sha256 {hashlib.sha256(packed).hexdigest()[:12]}..., not "
+            f"{record.sha256[:12]}...). Move the file away, then `coterie datasets get {name}`."
+        )
+    rows = _rows(packed, path)
+    order = np.random.default_rng(SHUFFLED_WITH).permutation(len(rows))
+    labels, texts, *views = ([rows[index][column] for index in order] for column in range(len(rows[0])))
+    return LabelledTexts(labels, texts, tuple(views))
+
+
+def get(name: str, progress: Progress = silent) -> tuple[Path, Checked]:
+    """Downloads a set from its public source, converts it, checks it and puts it in the folder, or leaves nothing."""
+    from coterie.bench.convert import CONVERTERS
+    from coterie.bench.convert.rows import HEADINGS, gzip_bytes, tsv_bytes
+    from coterie.bench.download import source_files
+    from coterie.data.atomic import atomic_file
+
+    record = data_set(name)
+    path = path_of(record)
+    if record.source is None:
+        raise ConfigError(_missing(record, path))
+    options = record.source.options
+    try:
+        with source_files(record.source, progress) as files:
+            rows = list(CONVERTERS[record.source.converter](files, options))
+    except InputError as error:
+        raise InputError(f"{error} {_put_there(record, path)}") from error
+    progress("converting", 0, 1)
+    packed = gzip_bytes(tsv_bytes(options.get("headings", HEADINGS), rows))
+    checked = check_bytes(record, packed)
+    if checked is None:
+        raise InputError(
+            f"{name}: what {record.source.repository} gave makes {len(rows):,} rows and other bytes than the "
+            f"{record.rows:,} rows that were measured. Nothing was written. The source has changed, or our converter "
+            f"does not read it rightly: please report it. {_put_there(record, path)}"
+        )
+    make_folder(path.parent)
+    with atomic_file(path) as file:
+        file.write(packed)
+    progress("converting", 1, 1)
+    return path, checked
+
+
+def make_folder(folder: Path) -> None:
+    from coterie.data.atomic import writing_errors_named
+
+    with writing_errors_named(str(folder)):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def _rows(packed: bytes, path: Path) -> Sequence[Sequence[str]]:
+    try:
+        lines = gzip.decompress(packed).decode("utf-8").removesuffix("\n").split("\n")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: this is not a gzip file of UTF-8 text ({error}).") from error
+    columns = lines[0].count("\t")
+    for number, line in enumerate(lines, start=1):
+        if columns < 1 or line.count("\t") != columns:
+            raise InputError(f"{path}: line {number:,} is not a label, a tab and a text like the others.")
+    if len(lines) < 2:
+        raise InputError(f"{path}: there is no row below the header.")
+    return [line.split("\t") for line in lines[1:]]
+
+
+def _missing(record: DataSet, path: Path) -> str:
+    if record.source is None:
+        return f"{record.name}: this set is licensed ({record.licence}). {record.how_to_get} {_put_there(record, path)}"
+    return (
+        f"{path}: the data set {record.name!r} is not here. With a network: `coterie datasets get {record.name}`. "
+        f"Without: {_put_there(record, path)}"
+    )
+
+
+def _put_there(record: DataSet, path: Path) -> str:
+    form = "gzip of UTF-8 lines: a header `label<TAB>text`, then a label, a tab and a text on each line, no quoting"
+    check = f", sha256 {record.sha256}" if record.sha256 else ""
+    return f"Put the file {path} there yourself ({form}{check}), or point COTERIE_DATA at the folder that has it."

@@ -1,0 +1,171 @@
+"""Plans of experiments: methods x data x seeds x effort, in TOML.
+
+    name = "aecl-ablations"
+    [[runs]]
+    methods = ["aecl"]
+    data = ["stackoverflow", { file = "mine.csv", text = "message", label = "theme" }]
+    efforts = ["full"]
+    seeds = [0, 1, 2]
+    label = "No IC"                   # how the row is called; the method and its settings where left out
+    paper = "aecl:3"                  # the published table to stand beside
+    settings = { ablation = "no-ic" }
+    vary = { lambda1 = [0, 5, 10] }   # each value of each of these in a run of its own, the others as they are
+
+TOML has no null: the word "none" stands for it among settings, as in `coterie fit --set crl=none`.
+
+Every combination is a cell. Its file is named after what the cell is, so a plan that grows keeps what was measured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from coterie.data.messages import nearest
+from coterie.errors import ConfigError
+
+READ_OUTS = ("kept", "head", "kmeans", "untrained")
+"""The labels that a method ends with; those of a trained head; k-means on the trained and on the untrained encoder."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fit. `k` and `rows` are those of the data where left open; `views` names the set with other wordings."""
+
+    method: str
+    data: str | Mapping[str, str]
+    seed: int = 0
+    effort: str = "fast"
+    label: str = ""
+    encoder: str = "minilm"
+    word_vectors: str | None = None
+    k: int | None = None
+    rows: int | None = None
+    views: str | None = None
+    readout: str = "kept"
+    paper: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    varied: str | None = None
+
+    @property
+    def data_name(self) -> str:
+        return self.data if isinstance(self.data, str) else Path(self.data["file"]).name.split(".")[0]
+
+    @property
+    def row(self) -> str:
+        """What the cell is called in a table, its data and seed aside."""
+        name = self.label or ", ".join(
+            [f"{self.method} ({self.effort})", *(f"{key}={_plain(value)}" for key, value in self.settings.items())]
+        )
+        return f"{name}, {self.varied}={_plain(self.settings[self.varied])}" if self.label and self.varied else name
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def file_name(self) -> str:
+        """What a person can read, and a digest of all that the result depends on."""
+        # A row may be renamed, and set beside another table, without being measured again.
+        what = {key: value for key, value in self.as_json().items() if key not in ("label", "paper", "readout")}
+        digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:10]
+        readable = re.sub(r"[^\w.+-]+", "-", f"{self.data_name}-{self.method}-{self.effort}-{self.seed}")
+        return f"{readable}-{digest}.json"
+
+
+@dataclass(frozen=True)
+class Plan:
+    name: str
+    cells: tuple[Cell, ...]
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan in a TOML file, every key and value of it checked."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: this plan cannot be read ({error}). Write it in TOML.") from error
+    runs = document.pop("runs", None)
+    name = document.pop("name", path.stem)
+    document.pop("about", None)
+    if document or not isinstance(name, str):
+        raise ConfigError(f"{path}: a plan has `name`, `about` and [[runs]], not {next(iter(document), 'that name')!r}")
+    if not isinstance(runs, list) or not runs or not all(isinstance(run, dict) for run in runs):
+        raise ConfigError(f"{path}: there is no [[runs]] in this plan. Give at least one.")
+    cells = [cell for number, run in enumerate(runs, start=1) for cell in _cells(run, f"{path}: run {number}")]
+    # Two runs may have a cell in common: the later one's name of it counts.
+    return Plan(name, tuple({cell.file_name: cell for cell in cells}.values()))
+
+
+_LISTS = {"methods": str, "data": (str, dict), "seeds": int, "efforts": str}
+_KINDS: dict[str, Any] = {
+    "label": str, "encoder": str, "word_vectors": str, "k": int, "rows": int, "views": str, "readout": str,
+    "paper": str, "settings": dict, "vary": dict,
+}  # fmt: skip
+
+
+def _cells(run: dict[str, Any], where: str) -> Iterator[Cell]:
+    _check_run(run, where)
+    given = {key: value for key, value in run.items() if key in {entry.name for entry in fields(Cell)}}
+    given.pop("data", None)
+    settings = given.pop("settings", {})
+    variants: list[tuple[str | None, dict[str, Any]]] = [
+        (name, settings | {name: value}) for name, values in run.get("vary", {}).items() for value in values
+    ] or [(None, settings)]
+    combinations = product(run["methods"], run["data"], variants, run.get("efforts", ["fast"]), run.get("seeds", [0]))
+    for method, data, (varied, own), effort, seed in combinations:
+        chosen = {name: None if value == "none" else value for name, value in own.items()}
+        yield Cell(method, data, seed, effort, settings=chosen, varied=varied, **given)
+
+
+def _check_run(run: dict[str, Any], where: str) -> None:
+    known = [*_LISTS, *_KINDS]
+    for key, value in run.items():
+        if key not in known:
+            guess = nearest(key, known)
+            hint = f"did you mean {guess!r}?" if guess else f"there are {', '.join(known)}"
+            raise ConfigError(f"{where}: {key!r} is not known: {hint}")
+        if key in _LISTS:
+            right = isinstance(value, list) and value and all(_is(entry, _LISTS[key]) for entry in value)
+        else:
+            right = _is(value, _KINDS[key])
+        if not right:
+            raise ConfigError(f"{where}: {key} = {value!r} does not fit: {_wanted(key)}")
+    for key in ("methods", "data"):
+        if key not in run:
+            raise ConfigError(f"{where}: {key!r} is missing: {_wanted(key)}")
+    for data in run["data"]:
+        if isinstance(data, dict) and (set(data) != {"file", "text", "label"} or not all(map(_is_text, data.values()))):
+            raise ConfigError(
+                f"{where}: {data!r} does not name a file: give file, text and label, the last two columns"
+            )
+    if run.get("readout", "kept") not in READ_OUTS:
+        raise ConfigError(f"{where}: readout = {run['readout']!r} is not known: use one of {', '.join(READ_OUTS)}")
+    if not all(isinstance(values, list) and values for values in run.get("vary", {}).values()):
+        raise ConfigError(f"{where}: `vary` does not fit: give a list of values for each setting")
+
+
+def _is(value: Any, kind: Any) -> bool:
+    return isinstance(value, kind) and not (isinstance(value, bool) or (kind is int and value < 0))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _wanted(key: str) -> str:
+    if key == "data":
+        return "give a list of names of `coterie datasets`, or of tables with file, text and label"
+    if key in _LISTS:
+        return "give a list of numbers" if key == "seeds" else "give a list of names"
+    return {int: "give a whole number", str: "give a text", dict: "give a table"}[_KINDS[key]]
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,117 @@
+"""Runs the cells of a plan one by one, each in a process of its own; those with a result are not run again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from coterie.bench.data import make_folder
+from coterie.bench.plan import Cell, Plan
+from coterie.data.atomic import write_json_atomic
+from coterie.errors import ConfigError, ModelFormatError
+
+Result = dict[str, Any]
+OUT_OF_MEMORY = -9
+LAST_WORDS = 500
+PLANNED = "plan.json"
+"""The cells that were planned, those without a result too."""
+
+
+def run_plan(plan: Plan, folder: Path) -> Iterator[tuple[Cell, Result, bool]]:
+    """Each cell with its result, and whether it was run now."""
+    make_folder(folder)
+    planned = _planned(folder) | {cell.file_name: cell.as_json() for cell in plan.cells}
+    write_json_atomic(folder / PLANNED, planned)
+    for cell in plan.cells:
+        path = folder / cell.file_name
+        fresh = not path.exists()
+        if fresh:
+            _run(cell, path)
+        yield cell, read_cell(path), fresh
+
+
+def read_cells(folders: list[Path]) -> list[Result]:
+    """Every cell that was planned in these folders, under the name that the plan has for it now."""
+    results: list[Result] = []
+    for folder in folders:
+        planned = _planned(folder)
+        if not planned:
+            raise ConfigError(f"{folder}: no plan was run in it. Run one: coterie bench run PLAN.toml --out {folder}")
+        for name, cell in planned.items():
+            path = folder / name
+            found = read_cell(path) if path.exists() else {"status": "missing"}
+            results.append({**found, "cell": cell})
+    return results
+
+
+def _planned(folder: Path) -> dict[str, Any]:
+    path = folder / PLANNED
+    if not path.exists():
+        return {}
+    try:
+        planned = json.loads(path.read_text(encoding="utf-8"))
+        return {name: Cell(**cell).as_json() for name, cell in planned.items()}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise ModelFormatError(
+            f"{path}: this is not a list of planned cells ({error}). Delete it and run again."
+        ) from error
+
+
+def read_cell(path: Path) -> Result:
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+        Cell(**result["cell"])
+        if result["status"] not in ("done", "failed"):
+            raise KeyError(result["status"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelFormatError(
+            f"{path}: this is not a cell of a benchmark ({error}). Delete it to run it again."
+        ) from error
+    found: Result = result
+    return found
+
+
+def _run(cell: Cell, path: Path) -> None:
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "coterie.bench.cell", str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+        )
+        try:
+            code = _finished(process, cell)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        if code != 0 or not path.exists():
+            # The process had no chance to write down its own failure.
+            failure = {"cell": cell.as_json(), "status": "failed", "error": _last_words(code, errors)}
+            write_json_atomic(path, failure)
+
+
+def _finished(process: subprocess.Popen[bytes], cell: Cell) -> int:
+    """Its exit code. Its input stays open until it ends: that is how it knows that we live."""
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):  # it may have ended already
+        process.stdin.write(json.dumps(cell.as_json()).encode() + b"\n")
+        process.stdin.flush()
+    code = process.wait()
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
+    return code
+
+
+def _last_words(code: int, errors: IO[bytes]) -> str:
+    if code == OUT_OF_MEMORY:
+        return "the process was killed from outside, as the system does when memory runs out"
+    errors.seek(0)
+    said = errors.read().decode("utf-8", "replace").strip()[-LAST_WORDS:]
+    return f"the process ended with code {code}: {said}"

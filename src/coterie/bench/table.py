@@ -1,0 +1,159 @@
+"""Cells into one table: mean and spread over the seeds, the papers' rows below, and who is ahead beyond the spread."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from coterie.bench.papers import PaperTable, paper_table
+from coterie.bench.plan import READ_OUTS, Cell
+from coterie.data.messages import nearest
+from coterie.errors import ConfigError
+
+METRICS = ("acc", "nmi", "ari", "purity", "ami", "nmi_arithmetic")
+MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What stands in a cell of the table, and whether it is ahead of all others in its column by more than spread."""
+
+    text: str
+    ahead: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    columns: list[str]
+    rows: list[tuple[str, list[Entry]]]
+    paper_rows: list[tuple[str, list[Entry]]]
+    notes: list[str]
+
+
+@dataclass
+class _Measured:
+    """The results of one row and data set, over the seeds."""
+
+    scores: list[dict[str, float]] = field(default_factory=list)
+    failed: int = 0
+    missing: int = 0
+
+    def mean(self, metric: str) -> float:
+        return 100 * statistics.mean(entry[metric] for entry in self.scores)
+
+    def spread(self, metric: str) -> float | None:
+        """The standard deviation; of a single seed there is none."""
+        values = [100 * entry[metric] for entry in self.scores]
+        return statistics.stdev(values) if len(values) > 1 else None
+
+
+def build_table(results: Sequence[dict[str, Any]], metrics: Sequence[str], readout: str | None = None) -> Table:
+    """One row for each way of running, one column for each data set and score.
+
+    `readout` is the one to show; where left open, that of each cell's plan.
+    """
+    _check(metrics, METRICS, "score")
+    _check([readout] if readout else [], READ_OUTS, "read-out")
+    measured: dict[tuple[str, str], _Measured] = defaultdict(_Measured)
+    sets: dict[str, None] = {}
+    names: dict[str, None] = {}
+    papers: dict[str, PaperTable] = {}
+    for result in results:
+        cell = Cell(**result["cell"])
+        sets[cell.data_name] = names[cell.row] = None
+        _add(measured[cell.row, cell.data_name], result, readout or cell.readout)
+        if cell.paper:
+            papers[cell.paper] = paper_table(cell.paper)
+    columns = [(name, metric) for name in sets for metric in metrics]
+    ahead = {column: _ahead(measured, names, *column) for column in columns}
+    return Table(
+        [f"{name} {metric}" for name, metric in columns],
+        [
+            (row, [Entry(_text(measured, row, *column), ahead=ahead[column] == row) for column in columns])
+            for row in names
+        ],
+        [
+            (f"{row} ({table.paper}, Table {table.table})", [Entry(_published(found, *column)) for column in columns])
+            for table in papers.values()
+            for row, found in table.rows.items()
+        ],
+        _notes(measured, papers.values(), sets),
+    )
+
+
+def _check(asked: Sequence[str], known: Sequence[str], what: str) -> None:
+    for name in asked:
+        if name not in known:
+            guess = nearest(name, known)
+            hint = f"did you mean {guess!r}?" if guess else f"there are {', '.join(known)}"
+            raise ConfigError(f"{what} {name!r} is not known: {hint}")
+    if not asked and what == "score":
+        raise ConfigError(f"no score to show: name some of {', '.join(known)}")
+
+
+def _add(measured: _Measured, result: dict[str, Any], readout: str) -> None:
+    scores = result.get("scores", {})
+    if result["status"] == "failed":
+        measured.failed += 1
+    elif result["status"] == "missing":
+        measured.missing += 1
+    elif readout in scores:
+        measured.scores.append(scores[readout])
+    elif "head" not in scores and readout != "head":
+        # A method without training has one read-out: its labels.
+        measured.scores.append(scores["kept"])
+
+
+def _text(measured: dict[tuple[str, str], _Measured], row: str, name: str, metric: str) -> str:
+    found = measured.get((row, name), _Measured())
+    if not found.scores:
+        return "failed" if found.failed else MISSING
+    spread = found.spread(metric)
+    text = f"{found.mean(metric):.1f}" + (f" ± {spread:.1f}" if spread is not None else "")
+    lost = [f"{count} {what}" for count, what in ((found.failed, "failed"), (found.missing, MISSING)) if count]
+    return f"{text} ({', '.join(lost)})" if lost else text
+
+
+def _ahead(measured: dict[tuple[str, str], _Measured], rows: dict[str, None], name: str, metric: str) -> str | None:
+    """The row whose mean less its spread is above every other's mean plus spread; without spreads nobody is."""
+    spans = []
+    for row in rows:
+        found = measured.get((row, name))
+        if found is None or not found.scores:
+            continue
+        spread = found.spread(metric)
+        if spread is None:
+            return None
+        spans.append((found.mean(metric), spread, row))
+    if len(spans) < 2:
+        return None
+    best, *others = sorted(spans, reverse=True)
+    return best[2] if all(best[0] - best[1] > mean + spread for mean, spread, _ in others) else None
+
+
+def _published(row: dict[str, dict[str, float]], name: str, metric: str) -> str:
+    value = row.get(name, {}).get(metric)
+    return "" if value is None else f"{value:g}"
+
+
+def _notes(
+    measured: dict[tuple[str, str], _Measured], papers: Iterable[PaperTable], sets: dict[str, None]
+) -> list[str]:
+    counts = sorted({len(found.scores) for found in measured.values() if found.scores})
+    seeds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))) if counts else "0"
+    notes = [
+        f"Percent. Ours: mean ± standard deviation over {seeds} seeds; bold where ahead of all other rows of ours "
+        "by more than both spreads. Published rows as printed; they have no spread and are not marked."
+    ]
+    for table in papers:
+        others = [f"{name}: {sample}" for name, sample in table.sets.items() if name in sets]
+        said = [
+            *(["the paper's own samples (" + "; ".join(others) + ")"] if others else []),
+            *filter(None, [table.note]),
+        ]
+        if said:
+            notes.append(f"{table.paper}, Table {table.table}: {'. '.join(said)}")
+    return notes

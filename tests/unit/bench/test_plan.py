@@ -1,0 +1,168 @@
+"""Plans: what they expand to, and what is wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from coterie.bench.papers import paper_table, paper_tables
+from coterie.bench.plan import Cell, read_plan
+from coterie.bench.records import data_sets
+from coterie.errors import ConfigError
+
+PLANS = sorted((Path(__file__).parents[3] / "benchmarks" / "plans").glob("*.toml"))
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_methods_times_data_times_seeds_times_effort(tmp_path: Path) -> None:
+    plan = read_plan(
+        written(
+            tmp_path,
+            """
+            [[runs]]
+            methods = ["aecl", "sccl"]
+            data = ["tweet", { file = "my texts.csv", text = "message", label = "theme" }]
+            efforts = ["fast", "full"]
+            seeds = [0, 1, 2]
+            settings = { init = "kmeans" }
+            paper = "aecl:2"
+            """,
+        )
+    )
+    assert plan.name == "mine"
+    assert len(plan.cells) == 2 * 2 * 2 * 3
+    assert len({cell.file_name for cell in plan.cells}) == len(plan.cells)
+    first = plan.cells[0]
+    assert (first.method, first.data, first.effort, first.seed) == ("aecl", "tweet", "fast", 0)
+    assert first.row == "aecl (fast), init=kmeans"
+    assert {cell.data_name for cell in plan.cells} == {"tweet", "my texts"}
+    assert all(set(cell.file_name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.+-") for cell in plan.cells)
+
+
+def test_each_value_of_each_setting_is_varied_by_itself(tmp_path: Path) -> None:
+    text = """
+    [[runs]]
+    methods = ["aecl"]
+    data = ["tweet"]
+    label = "AECL"
+    settings = { lambda1 = 1, ablation = "none" }
+    vary = { lambda1 = [0, 5], lambda2 = [7] }
+    """
+    cells = read_plan(written(tmp_path, text)).cells
+    assert [(cell.settings["lambda1"], cell.settings.get("lambda2")) for cell in cells] == [
+        (0, None),
+        (5, None),
+        (1, 7),
+    ]
+    assert all(cell.settings["ablation"] is None for cell in cells)
+    assert [cell.row for cell in cells] == ["AECL, lambda1=0", "AECL, lambda1=5", "AECL, lambda2=7"]
+
+
+def test_a_name_may_change_and_a_setting_may_not() -> None:
+    cell = Cell("aecl", "tweet", settings={"lambda1": 5})
+    assert (
+        Cell("aecl", "tweet", label="No IC", paper="aecl:3", readout="head", settings={"lambda1": 5}).file_name
+        == cell.file_name
+    )
+    others = [
+        Cell("aecl", "tweet", settings={"lambda1": 6}),
+        Cell("aecl", "tweet", seed=1, settings={"lambda1": 5}),
+        Cell("aecl", "tweet", k=3, settings={"lambda1": 5}),
+        Cell("aecl", "tweet", encoder="bert-base-uncased", settings={"lambda1": 5}),
+    ]
+    assert cell.file_name not in {other.file_name for other in others}
+
+
+def test_a_cell_of_two_runs_is_one_cell(tmp_path: Path) -> None:
+    run = '[[runs]]\nmethods = ["aecl"]\ndata = ["tweet"]\n'
+    assert len(read_plan(written(tmp_path, run + run)).cells) == 1
+
+
+RUN = '[[runs]]\nmethods = ["aecl"]\ndata = ["tweet"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[runs]", "cannot be read"),
+        ("", r"no \[\[runs\]\]"),
+        ("runs = 3", r"no \[\[runs\]\]"),
+        ("nmae = 'x'\n" + RUN, "not 'nmae'"),
+        (RUN + "seed = [1]", "run 1: 'seed' is not known: did you mean 'seeds'"),
+        (RUN + "seeds = 1", "seeds = 1 does not fit: give a list of numbers"),
+        (RUN + "seeds = [true]", "does not fit: give a list of numbers"),
+        (RUN + "seeds = [-1]", "does not fit: give a list of numbers"),
+        (RUN + "efforts = []", "does not fit: give a list of names"),
+        (RUN + "k = 'two'", "give a whole number"),
+        (RUN + "settings = 3", "give a table"),
+        (RUN + "vary = { lambda1 = 3 }", "give a list of values"),
+        (RUN + "readout = 'best'", "readout = 'best' is not known"),
+        ('[[runs]]\nmethods = ["aecl"]', "'data' is missing"),
+        ('[[runs]]\ndata = ["tweet"]', "'methods' is missing"),
+        ('[[runs]]\nmethods = ["aecl"]\ndata = [{ file = "x.csv" }]', "does not name a file"),
+        (RUN + RUN + "label = 3", "run 2: label = 3 does not fit"),
+    ],
+)
+def test_what_is_wrong_is_said(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=said):
+        read_plan(written(tmp_path, text))
+
+
+def test_no_such_plan(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_plan(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("path", PLANS, ids=[path.stem for path in PLANS])
+def test_the_plans_that_come_with_the_project(path: Path) -> None:
+    plan = read_plan(path)
+    assert plan.name == path.stem
+    assert {cell.data for cell in plan.cells} <= data_sets().keys()
+    for key in {cell.paper for cell in plan.cells if cell.paper}:
+        assert paper_table(key).rows
+
+
+def test_there_is_a_plan_for_every_paper() -> None:
+    papers = {table.paper for table in paper_tables().values()}
+    for kind in ("paper", "cpu"):
+        assert {path.stem.removesuffix(f"-{kind}") for path in PLANS if path.stem.endswith(kind)} >= papers
+
+
+def test_published_numbers_are_percentages_of_known_sets() -> None:
+    for table in paper_tables().values():
+        for row in table.rows.values():
+            for name, scores in row.items():
+                assert name in data_sets()
+                assert set(scores) <= {"acc", "nmi", "purity"}
+                assert all(0 < value < 100 for value in scores.values())
+
+
+@pytest.mark.parametrize(
+    ("key", "row", "name", "metric", "value"),
+    [
+        ("aecl:2", "AECL", "tweet", "acc", 80.46),
+        ("aecl:2", "SBERT", "googlenews_t", "nmi", 78.28),
+        ("aecl:4", "No Stage 2", "stackoverflow", "acc", 44.65),
+        ("deccrl:2", "DECCRL", "biomedical", "nmi", 41.5),
+        ("deccrl:3", "DECCRL w/o CRL w LSR", "agnews", "acc", 83.9),
+        ("clusterbert:2", "ClusterBERT", "bbc_sentences", "acc", 87.8),
+        ("clusterbert:3", "TSDAE+umap+idec", "agnews", "nmi", 65.7),
+        ("uft:1", "UFT", "dbpedia14", "purity", 66.99),
+        ("uft:2", "w/o masked LM loss", "yelp5", "purity", 32.08),
+        ("adsl:2", "NN+ADSL", "fisher", "nmi", 91.58),
+        ("adsl:3 (30 clusters)", "Consensus", "fisher", "acc", 77.5),
+    ],
+)
+def test_numbers_read_from_the_papers(key: str, row: str, name: str, metric: str, value: float) -> None:
+    assert paper_table(key).rows[row][name][metric] == value
+
+
+def test_an_unknown_table() -> None:
+    with pytest.raises(ConfigError, match="'aecl:9' is not known"):
+        paper_table("aecl:9")
