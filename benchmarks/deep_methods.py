@@ -48,6 +48,9 @@ PLANS = {
     "aecl-fast": _cells("aecl", "fast", SIX, (0, 1, 2)),
     "aecl-balanced": _cells("aecl", "balanced", SIX, (0,)),
     "aecl-full": _cells("aecl", "full", ["tweet"], (0,)),
+    "autoencoders": [
+        cell for method in ("dec", "idec", "dcn", "self-train") for cell in _cells(method, "balanced", THREE, (0,))
+    ],
     "others": [cell for method in ("sccl", "rstc", "vascl") for cell in _cells(method, "balanced", THREE, (0,))],
 }
 
