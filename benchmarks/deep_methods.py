@@ -53,6 +53,9 @@ PLANS = {
         (cell for method in ("sccl", "rstc", "vascl") for cell in _cells(method, "balanced", THREE, (0,))),
         key=lambda cell: str(cell["settings"]["init"]),
     ),
+    "autoencoders": [
+        cell for method in ("dec", "idec", "dcn", "self-train") for cell in _cells(method, "balanced", THREE, (0,))
+    ],
 }
 
 

@@ -11,10 +11,13 @@ if TYPE_CHECKING:
     from coterie.errors import ConfigError, CoterieError, InputError, ModelFormatError
     from coterie.estimator import TextClusterer
     from coterie.result import Clustering
-    from coterie.systems import AECL, RSTC, SCCL, VaSCL
+    from coterie.systems import AECL, DCN, DEC, IDEC, RSTC, SCCL, SelfTrain, VaSCL
 
 __all__ = [
     "AECL",
+    "DCN",
+    "DEC",
+    "IDEC",
     "RSTC",
     "SCCL",
     "Clustering",
@@ -22,16 +25,14 @@ __all__ = [
     "CoterieError",
     "InputError",
     "ModelFormatError",
+    "SelfTrain",
     "TextClusterer",
     "VaSCL",
     "cluster",
 ]
 
 _HOMES = {
-    "AECL": "systems",
-    "RSTC": "systems",
-    "SCCL": "systems",
-    "VaSCL": "systems",
+    **dict.fromkeys(["AECL", "DCN", "DEC", "IDEC", "RSTC", "SCCL", "SelfTrain", "VaSCL"], "systems"),
     "Clustering": "result",
     "ConfigError": "errors",
     "CoterieError": "errors",
