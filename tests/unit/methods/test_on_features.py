@@ -63,7 +63,7 @@ def test_it_begins_with_k_means_on_the_features(fake_encoder: Any, themed: Any, 
         return candidates["kmeans start"], []
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deep, "_best", best)
+        patch.setattr(deep, "best_of", best)
         fit = method_on(Tfidf(), fake_encoder, init="kmeans").fit(themed[0], 4)
     expected = TwoStep(Tfidf(), "kmeans", n_init=deep.RESTARTS, random_state=0).fit(themed[0], 4)
     assert list(seen) == ["kmeans start", "trained head"]
