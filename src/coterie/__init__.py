@@ -11,14 +11,18 @@ if TYPE_CHECKING:
     from coterie.errors import ConfigError, CoterieError, InputError, ModelFormatError
     from coterie.estimator import TextClusterer
     from coterie.result import Clustering
-    from coterie.systems import AECL, RSTC, SCCL, VaSCL
+    from coterie.systems import ADSL, AECL, HACSD, RSTC, SCCL, STCC, Consensus, VaSCL
 
 __all__ = [
+    "ADSL",
     "AECL",
+    "HACSD",
     "RSTC",
     "SCCL",
+    "STCC",
     "Clustering",
     "ConfigError",
+    "Consensus",
     "CoterieError",
     "InputError",
     "ModelFormatError",
@@ -28,7 +32,11 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ADSL": "systems",
     "AECL": "systems",
+    "Consensus": "systems",
+    "HACSD": "systems",
+    "STCC": "systems",
     "RSTC": "systems",
     "SCCL": "systems",
     "VaSCL": "systems",

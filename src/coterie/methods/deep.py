@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, Self, TypeGuard, TypeVar
 
@@ -20,19 +19,20 @@ import torch
 from torch import Tensor, nn
 
 from coterie.engine.batch import Batch, batch_count, seed_torch
-from coterie.engine.checkpoint import NoCheckpoints, checkpoints_for, forget_checkpoints
-from coterie.engine.loop import Outcome, Training
+from coterie.engine.checkpoint import forget_checkpoints
+from coterie.engine.loop import Outcome
 from coterie.engine.phase import Model, Phase
+from coterie.engine.resumable import train
 from coterie.engine.workers import Workers
 from coterie.errors import ConfigError
 from coterie.features.transformer import TransformerEncoder
 from coterie.features.two_views import TwoViews
 from coterie.methods.base import Fit
+from coterie.methods.candidates import best_of, silhouette_in
 from coterie.methods.duet import Duet
 from coterie.methods.head import Head
 from coterie.methods.linear import learnt_groups
 from coterie.methods.two_step import TwoStep
-from coterie.metrics.internal import silhouette
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.layers import has_bfloat16
 from coterie.nn.texts import StillTexts, TrainingTexts
@@ -48,7 +48,6 @@ DROPOUT = 0.1
 MOST_AUGMENTATIONS = 8
 EVEN, NEARLY_EVEN = 0.97, 0.85
 RESTARTS = 10
-JUDGED_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ class Deep:
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
         start, before = self._groups_by(self.encoder, texts, n_clusters, progress)
         spaces, init = [before], self.settings.init
-        judge = _judge(spaces, self.random_state)
+        judge = silhouette_in(spaces, self.random_state)
         views = [texts, *(self.views or self._augmented(texts, progress))]
         key = self._key(n_clusters, views, start.labels)
         model, encoder, outcome = self._train(views, n_clusters, start.labels, judge, key, progress)
@@ -168,7 +167,7 @@ class Deep:
                 again, after = self._groups_by(features, texts, n_clusters, progress)
                 candidates[f"{init}, trained encoder"] = again
                 spaces.append(after)
-        fit, evidence = _best(candidates, _judge(spaces, self.random_state))
+        fit, evidence = best_of(candidates, silhouette_in(spaces, self.random_state))
         fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in outcome.notes)]
         forget_checkpoints(*key)
         return fit
@@ -200,15 +199,11 @@ class Deep:
             seed_torch([self.random_state])
             model = self.model(self.settings, task).to(workers.device)
         model.begin(first_groups)
-        # The first process keeps them for all: of several that asked, only one would get the lock.
-        with checkpoints_for(*key) if workers.is_main else nullcontext(NoCheckpoints()) as checkpoints:
-            training = Training(
-                model, encoder, training_texts, judge=judge, seed=self.random_state, checkpoints=checkpoints,
-                workers=workers, truth=self.truth, progress=progress,
-                # A trained encoder is judged when all is done, in both spaces.
-                keep_best=not _is_trained(encoder),
-            )  # fmt: skip
-            outcome = training.run()
+        outcome = train(
+            model, encoder, training_texts, key, workers=workers, judge=judge, seed=self.random_state, truth=self.truth,
+            # A trained encoder is judged when all is done, in both spaces.
+            keep_best=not _is_trained(encoder), progress=progress,
+        )  # fmt: skip
         return model.cpu(), encoder.cpu(), outcome
 
     def _encodable(
@@ -282,29 +277,6 @@ def filled_up(labels: Labels, vectors: Matrix, n_clusters: int) -> Labels:
 
 def _is_trained(encoder: nn.Module) -> TypeGuard[TrainableEncoder]:
     return isinstance(encoder, TrainableEncoder)
-
-
-def _judge(spaces: Sequence[Matrix], seed: int) -> Callable[[Labels], float]:
-    """The mean over the spaces of the silhouette about the common mean, of a sample where there are many texts."""
-    rows = np.sort(np.random.default_rng(seed).permutation(len(spaces[0]))[:JUDGED_ROWS])
-    centred = [space[rows] - space[rows].mean(axis=0) for space in spaces]
-
-    def score(labels: Labels) -> float:
-        # Where there is one group only, there is no silhouette.
-        return float(np.nan_to_num(np.mean([silhouette(space, labels[rows]) for space in centred]), nan=-1.0))
-
-    return score
-
-
-def _best(candidates: dict[str, Fit], judge: Callable[[Labels], float]) -> tuple[Fit, list[dict[str, Any]]]:
-    """The candidate with the highest score, of equals the first, and what the others had."""
-    scores = {name: judge(fit.labels) for name, fit in candidates.items()}
-    best = max(scores, key=lambda name: scores[name])
-    evidence = [
-        {"candidate": name, "criterion": "silhouette", "score": round(score, 4), "kept": name == best}
-        for name, score in scores.items()
-    ]
-    return candidates[best], evidence
 
 
 def given(chosen: Number | None, rule: Number) -> Number:

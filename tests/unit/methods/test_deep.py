@@ -101,7 +101,7 @@ def head_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     def best(candidates: dict[str, Fit], judge: Any) -> tuple[Fit, list[dict[str, Any]]]:
         return candidates["trained head"], []
 
-    monkeypatch.setattr(deep, "_best", best)
+    monkeypatch.setattr(deep, "best_of", best)
 
 
 def start_and_head(fit: Fit) -> tuple[dict[str, Any], dict[str, Any]]:
