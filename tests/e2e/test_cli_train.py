@@ -268,3 +268,24 @@ def test_options_of_no_use_are_refused(
     table.write_csv(tmp_path / "in.csv")
     message = refused("fit", "in.csv", "--text", "text", "--k", 4, "--method", "tfidf+kmeans", *options, "--out", "run")
     assert message == f"{told}: leave it out, or use one of aecl, sccl, rstc, vascl"
+
+
+# Without an encoder
+
+
+def test_a_method_without_an_encoder_is_fitted_and_sorts_new_texts(run_cli: Cli, file: Path) -> None:
+    folder = file.parent / "adsl"
+    options = ["--method", "adsl", "--set", "epochs=4", "--set", "max_words=6", "--truth", "theme"]
+    done = run_cli("fit", file, "--text", "text", "--k", 4, *options, "--out", folder)
+    assert done.code == 0, done.err
+    assert "encoding" not in done.err
+    assert len(epochs(folder)) == 4
+    assert {entry["candidate"] for entry in history(folder) if "candidate" in entry} == {
+        "ward on ae",
+        "ward on trained network",
+    }
+    sorted_anew = file.parent / "sorted.csv"
+    done = run_cli("predict", folder, file, "--text", "text", "--out", sorted_anew)
+    assert done.code == 0, done.err
+    fitted = pl.read_parquet(folder / "assignments.parquet")["cluster"].to_list()
+    assert pl.read_csv(sorted_anew)["cluster"].to_list() == fitted

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from coterie.clusterers.agglomerative import cut, fitting_rows, merge_tree, micro_clusters
 from coterie.methods.base import Features, Fit
 from coterie.methods.linear import PENALTY, learnt_groups, regression
-from coterie.methods.self_taught import Unsupervised
+from coterie.methods.self_taught import Unsupervised, about_cells
 from coterie.types import Labels, Matrix, Progress, silent
 from coterie.vectors import group_means, unit_rows
 
@@ -52,7 +52,7 @@ class HacSd:
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
         vectors = self.features.fit_transform(texts, progress)
         rows = unit_rows(vectors)
-        labels = self._first_groups(rows, n_clusters)
+        labels, notes = self._first_groups(rows, n_clusters)
         history: list[dict[str, Any]] = []
         # One group has nothing to be told from.
         for turn in range(self.settings.turns if n_clusters > 1 else 0):
@@ -61,9 +61,10 @@ class HacSd:
             history.append({"phase": "iterative classification", "epoch": turn + 1, **_change(before, labels)})
             if history[-1]["sizes_changed"] < SETTLED:
                 break
-        return Fit(self.features, learnt_groups(vectors, labels, n_clusters), vectors, history=history)
+        evidence = [{"note": note} for note in notes]
+        return Fit(self.features, learnt_groups(vectors, labels, n_clusters), vectors, evidence, history)
 
-    def _first_groups(self, rows: Matrix, n_clusters: int) -> Labels:
+    def _first_groups(self, rows: Matrix, n_clusters: int) -> tuple[Labels, list[str]]:
         weights = np.ones(len(rows))
         cells = micro_clusters(rows, weights, n_clusters, fitting_rows(MOST_ROWS), self.random_state)
         means, masses = group_means(rows, weights, cells)
@@ -74,7 +75,8 @@ class HacSd:
         for row in range(len(costs)):
             costs[row] *= mass[row] * mass / (mass[row] + mass)
         np.fill_diagonal(costs, np.inf)
-        return cut(merge_tree(costs, masses, "ward"), n_clusters)[cells]
+        groups = cut(merge_tree(costs, masses, "ward"), n_clusters)
+        return groups[cells], about_cells(len(means), len(rows))
 
     def _placed_anew(self, rows: Matrix, labels: Labels, n_clusters: int, turn: int) -> Labels:
         random = np.random.default_rng([self.random_state, turn])

@@ -127,6 +127,7 @@ class SelfTaught:
     ) -> None:  # fmt: skip
         self.name, self.learner, self.settings, self.unsupervised = name, learner, settings, unsupervised
         self.word_vectors, self.effort, self.random_state, self.truth = word_vectors, effort, random_state, truth
+        self.notes: list[str] = []
 
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
         count = self.learner.groups_before(self.settings, n_clusters)
@@ -140,7 +141,8 @@ class SelfTaught:
             start = self._grouped(before.features, before.vectors, how, n_clusters)
             candidates = {f"{how} on {first}": start, **candidates}
         fit, evidence = best_of(candidates, silhouette_in([before.vectors, vectors], self.random_state))
-        fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in outcome.notes)]
+        notes = dict.fromkeys([*self.notes, *outcome.notes])
+        fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in notes)]
         forget_checkpoints(*key)
         return fit
 
@@ -185,7 +187,7 @@ class SelfTaught:
 
     def _clustered(self, vectors: Matrix, clusterer: Clusterer, groups: int) -> Labels:
         if clusterer == "ward":
-            return Agglomerative(groups, linkage="ward", random_state=self.random_state).fit(vectors).labels_
+            return linked(vectors, groups, self.random_state, self.notes)
         return KMeans(groups, n_init=RESTARTS, random_state=self.random_state).fit(vectors).labels_
 
     def _key(self, texts: Sequence[str], found: Sequence[PreClustering], network: WordNetwork) -> list[str]:
@@ -196,3 +198,15 @@ class SelfTaught:
             digest.update(part.groups.tobytes())
         digest.update(network.network.words.detach().cpu().numpy().data)
         return [self.name, str(CODE_VERSION), torch.__version__, settings, digest.hexdigest()]
+
+
+def linked(vectors: Matrix, groups: int, random_state: int, notes: list[str]) -> Labels:
+    """Ward's linkage; where it could not be of single texts, that is noted."""
+    linkage = Agglomerative(groups, linkage="ward", random_state=random_state).fit(vectors)
+    notes += about_cells(linkage.n_cells_, len(vectors))
+    return np.asarray(linkage.labels_)
+
+
+def about_cells(cells: int, rows: int) -> list[str]:
+    """A note where fewer cells than texts were linked."""
+    return [f"linkage of {cells:,} micro-clusters instead of {rows:,} texts, to save memory"] if cells < rows else []

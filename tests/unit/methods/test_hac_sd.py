@@ -66,7 +66,9 @@ def test_groups_are_found() -> None:
 def test_beyond_the_limit_micro_clusters_stand_for_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     rows, truth = blobs(400)
     monkeypatch.setattr(hac_sd, "MOST_ROWS", 200)
-    assert accuracy(truth, method(rows).fit(["text"] * 400, 4).labels) > 0.97
+    fit = method(rows).fit(["text"] * 400, 4)
+    assert accuracy(truth, fit.labels) > 0.97
+    assert fit.evidence == [{"note": "linkage of 50 micro-clusters instead of 400 texts, to save memory"}]
 
 
 def test_iterations_put_misplaced_texts_right() -> None:

@@ -13,6 +13,8 @@ import torch
 from torch.testing import assert_close
 
 from coterie import TextClusterer
+from coterie.clusterers import agglomerative
+from coterie.engine import checkpoint
 from coterie.errors import ConfigError
 from coterie.losses.soft_labels import document_attention, soft_labels, updated_labels
 from coterie.methods.adsl import ADSL, ADSLSettings
@@ -219,6 +221,39 @@ def test_training_that_makes_it_better_is_kept() -> None:
     assert [entry["kept"] for entry in fit.evidence] == [False, True]
     assert accuracy(TRUTH.tolist(), fit.labels.tolist()) > 0.97
     np.testing.assert_array_equal(labels_of(fit.assigner.probabilities(fit.features.transform(TEXTS))), fit.labels)
+
+
+def test_it_is_told_when_memory_was_too_short_for_single_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agglomerative, "available_memory", lambda: 3 * 4 * 100**2)
+    fit = method_of(ADSL, Given(TRUTH), epochs=1).fit(TEXTS, 4)
+    notes = [entry["note"] for entry in fit.evidence if "note" in entry]
+    assert notes == ["linkage of 25 micro-clusters instead of 160 texts, to save memory"]
+    assert accuracy(TRUTH.tolist(), fit.labels.tolist()) == 1
+
+
+def test_killed_it_goes_on_and_ends_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels, attention and the number of epochs done are in the checkpoint, or the second half would differ."""
+    monkeypatch.setattr(checkpoint, "LEAST_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoint, "LARGEST_SHARE_OF_TIME", 1e9)
+    options: dict[str, Any] = {"interval": 2, "epochs": 6, "undo": False, "attention_rate": 0.01}
+    whole = method_of(ADSL, Given(TRUTH, noise=0.4), **options).fit(TEXTS, 4)
+    steps: list[int] = []
+
+    def killed_at(step: int) -> Callable[[str, int, int], None]:
+        def progress(stage: str, done: int, total: int) -> None:
+            steps.append(done)
+            if done == step:
+                raise RuntimeError("killed")
+
+        return progress
+
+    with pytest.raises(RuntimeError, match="killed"):
+        method_of(ADSL, Given(TRUTH, noise=0.4), **options).fit(TEXTS, 4, killed_at(23))
+    del steps[:]
+    again = method_of(ADSL, Given(TRUTH, noise=0.4), **options).fit(TEXTS, 4, killed_at(-1))
+    assert min(steps) > 20, "it went on where it was"
+    np.testing.assert_array_equal(again.vectors, whole.vectors)
+    assert [entry["losses"] for entry in again.history] == [entry["losses"] for entry in whole.history]
 
 
 # As users see them
