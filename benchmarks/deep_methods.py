@@ -18,6 +18,7 @@ from typing import Any
 
 from common import RESULTS, bench_set, processor
 from coterie.persist.environment import machine, peak_memory_mb, versions
+from coterie.registry import DEEP
 
 SIX = ["tweet", "stackoverflow", "searchsnippets", "agnews", "biomedical", "googlenews_t"]
 THREE = SIX[:3]
@@ -30,11 +31,10 @@ ALPHAS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 PATH = RESULTS / "deep_methods.json"
 
 Cell = dict[str, Any]
-WITH_INIT = ("aecl", "sccl", "rstc", "vascl")
 
 
 def _cells(method: str, effort: str, sets: list[str], seeds: tuple[int, ...], **own: Any) -> list[Cell]:
-    inits = INITS if method in WITH_INIT else (None,)
+    inits = INITS if method in DEEP else (None,)
     return [
         {
             "set": name,
@@ -85,6 +85,9 @@ PLANS = {
     "aecl-fast": _cells("aecl", "fast", SIX, (0, 1, 2)),
     "aecl-balanced": _cells("aecl", "balanced", SIX, (0,)),
     "aecl-full": _cells("aecl", "full", ["tweet"], (0,)),
+    "autoencoders": [
+        cell for method in ("dec", "idec", "dcn", "self-train") for cell in _cells(method, "balanced", THREE, (0,))
+    ],
     "others": [cell for method in ("sccl", "rstc", "vascl") for cell in _cells(method, "balanced", THREE, (0,))],
 }
 

@@ -11,12 +11,28 @@ if TYPE_CHECKING:
     from coterie.errors import ConfigError, CoterieError, InputError, ModelFormatError
     from coterie.estimator import TextClusterer
     from coterie.result import Clustering
-    from coterie.systems import ADSL, AECL, HACSD, RSTC, SCCL, STCC, Consensus, VaSCL
+    from coterie.systems import (
+        ADSL,
+        AECL,
+        DCN,
+        DEC,
+        HACSD,
+        IDEC,
+        RSTC,
+        SCCL,
+        STCC,
+        Consensus,
+        SelfTrain,
+        VaSCL,
+    )
 
 __all__ = [
     "ADSL",
     "AECL",
+    "DCN",
+    "DEC",
     "HACSD",
+    "IDEC",
     "RSTC",
     "SCCL",
     "STCC",
@@ -26,20 +42,15 @@ __all__ = [
     "CoterieError",
     "InputError",
     "ModelFormatError",
+    "SelfTrain",
     "TextClusterer",
     "VaSCL",
     "cluster",
 ]
 
 _HOMES = {
-    "ADSL": "systems",
-    "AECL": "systems",
-    "Consensus": "systems",
-    "HACSD": "systems",
-    "STCC": "systems",
-    "RSTC": "systems",
-    "SCCL": "systems",
-    "VaSCL": "systems",
+    **dict.fromkeys(["ADSL", "AECL", "DCN", "DEC", "HACSD", "IDEC", "RSTC", "SCCL", "STCC"], "systems"),
+    **dict.fromkeys(["Consensus", "SelfTrain", "VaSCL"], "systems"),
     "Clustering": "result",
     "ConfigError": "errors",
     "CoterieError": "errors",

@@ -12,10 +12,11 @@ from coterie.errors import ConfigError
 if TYPE_CHECKING:
     from coterie.features.transformer import TransformerEncoder
     from coterie.methods.base import Features, Method
-    from coterie.methods.deep import DeepModel
+    from coterie.methods.deep import Deep, DeepModel
     from coterie.types import Labels
 
 Effort = Literal["fast", "balanced", "full"]
+FeatureName = Literal["bow", "tfidf", "stems", "lda", "ae", "kate", "sif", "minilm"]
 Precision = Literal["fp32", "int8"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 PATIENCE: dict[Effort, int] = {"fast": 1, "balanced": 2, "full": 5}
@@ -26,7 +27,7 @@ RESTARTS = 10
 AUTO = "auto"
 DEFAULT_METHOD = "duet"
 
-FEATURES = {
+FEATURES: dict[FeatureName, str] = {
     "bow": "bag of words (2,000 words)",
     "tfidf": "TF-IDF (2,000 words)",
     "stems": "TF-IDF of word stems (3,000)",
@@ -72,6 +73,22 @@ DEEP = {
     "vascl": (
         MethodInfo("vascl", "contrast with virtual augmentations, then k-means", "Zhang et al. 2022"),
         "coterie.methods.vascl:VaSCL",
+    ),
+    "dec": (
+        MethodInfo("dec", "autoencoder, its codes drawn to centres", "Xie et al. 2016"),
+        "coterie.methods.dec:DEC",
+    ),
+    "idec": (
+        MethodInfo("idec", "DEC that goes on reconstructing", "Guo et al. 2017"),
+        "coterie.methods.idec:IDEC",
+    ),
+    "dcn": (
+        MethodInfo("dcn", "autoencoder with k-means in its loss", "Yang et al. 2017"),
+        "coterie.methods.dcn:DCN",
+    ),
+    "self-train": (
+        MethodInfo("self-train", "SIF vectors, autoencoder, self-training", "Hadifar et al. 2019"),
+        "coterie.methods.self_train:SelfTrain",
     ),
 }
 """The trained methods and where their models are."""
@@ -133,14 +150,16 @@ def build(name: str, settings: Settings) -> Method:
         raise ConfigError(f"effort={settings.effort!r} is not known: use one of {', '.join(EFFORTS)}")
     name = DEFAULT_METHOD if name == AUTO else name
     if name in DEEP:
-        method: Method = _deep(name, settings)
-    elif name in SELF_TAUGHT:
+        deep = _deep(name, settings)
+        _refuse_unused(name, getattr(deep.settings, "features", name), settings)
+        return deep
+    if name in SELF_TAUGHT:
         method = _self_taught(name, settings)
     elif name == HAC_SD.name:
         method = _hac_sd(settings)
     else:
         method = _duet(settings) if name == "duet" else _two_step(name, settings)
-    _refuse_unused(name, settings)
+    _refuse_unused(name, name.split("+")[0], settings)
     return method
 
 
@@ -155,9 +174,8 @@ def _found_at(place: str) -> Any:
     return getattr(import_module(module), class_name)
 
 
-def _refuse_unused(name: str, settings: Settings) -> None:
+def _refuse_unused(name: str, feature: str, settings: Settings) -> None:
     """An option that a method does not use would be ignored without a word."""
-    feature = name.split("+")[0]
     with_settings = (*DEEP, *SELF_TAUGHT, HAC_SD.name)
     if settings.own and name not in with_settings:
         raise ConfigError(
@@ -173,7 +191,7 @@ def _refuse_unused(name: str, settings: Settings) -> None:
             f"word vectors are of no use to the method {name!r}: leave them out, or use a method with sif, "
             f"or one of {', '.join(SELF_TAUGHT)}"
         )
-    if feature in ("duet", "minilm", *DEEP) or (feature == "sif" and settings.word_vectors is None):
+    if name in ("duet", *DEEP) or feature == "minilm" or (feature == "sif" and settings.word_vectors is None):
         return
     if (settings.encoder, settings.precision) != ("minilm", "fp32"):
         raise ConfigError(
@@ -187,21 +205,23 @@ def _duet(settings: Settings) -> Method:
     return Duet(_encoder(settings), patience=PATIENCE[settings.effort], random_state=settings.random_state)
 
 
-def _deep(name: str, settings: Settings) -> Method:
+def _deep(name: str, settings: Settings) -> Deep:
     from coterie.methods.deep import Deep
+    from coterie.methods.on_features import DeepOnFeatures, FeatureSettings
     from coterie.methods.settings import read_settings
 
-    model = model_class(name)
-    return Deep(
-        name,
-        model,
-        read_settings(model.settings_class, settings.own, name),
-        _encoder(settings),
-        effort=settings.effort,
-        random_state=settings.random_state,
-        views=settings.views,
-        truth=settings.truth,
-    )
+    model, encoder = model_class(name), _encoder(settings)
+    chosen = read_settings(model.settings_class, settings.own, name)
+    options: dict[str, Any] = {
+        "effort": settings.effort,
+        "random_state": settings.random_state,
+        "views": settings.views,
+        "truth": settings.truth,
+    }
+    if not isinstance(chosen, FeatureSettings):
+        return Deep(name, model, chosen, encoder, **options)
+    features = encoder if chosen.features == "minilm" else _FEATURE_BUILDERS[chosen.features](settings)
+    return DeepOnFeatures(name, model, chosen, encoder, features=features, **options)
 
 
 def _self_taught(name: str, settings: Settings) -> Method:
@@ -252,6 +272,9 @@ def _two_step(name: str, settings: Settings) -> Method:
 def _unknown(name: str) -> str:
     import difflib
 
+    feature, _, trained = name.partition("+")
+    if feature in FEATURES and trained in DEEP and hasattr(model_class(trained).settings_class, "features"):
+        return f"method {name!r} is not known: use {trained!r} with the setting features={feature!r}"
     names = [info.name for info in known_methods()]
     names += [name.replace("+", "+umap+") for name in names if "+" in name]
     close = difflib.get_close_matches(name, names, n=1)

@@ -27,6 +27,26 @@ def VaSCL(n_clusters: int = 8, **options: Any) -> TextClusterer:  # noqa: N802
     return _system("vascl", n_clusters, options)
 
 
+def DEC(n_clusters: int = 8, **options: Any) -> TextClusterer:  # noqa: N802
+    """Deep embedded clustering; options of `TextClusterer` and of `docs/methods/autoencoder.md`."""
+    return _system("dec", n_clusters, options)
+
+
+def IDEC(n_clusters: int = 8, **options: Any) -> TextClusterer:  # noqa: N802
+    """Improved deep embedded clustering; options of `TextClusterer` and of `docs/methods/autoencoder.md`."""
+    return _system("idec", n_clusters, options)
+
+
+def DCN(n_clusters: int = 8, **options: Any) -> TextClusterer:  # noqa: N802
+    """Deep clustering network; options of `TextClusterer` and of `docs/methods/autoencoder.md`."""
+    return _system("dcn", n_clusters, options)
+
+
+def SelfTrain(n_clusters: int = 8, **options: Any) -> TextClusterer:  # noqa: N802
+    """Self-training on SIF vectors; options of `TextClusterer` and of `docs/methods/autoencoder.md`."""
+    return _system("self-train", n_clusters, options)
+
+
 def ADSL(n_clusters: int = 8, **options: Any) -> TextClusterer:  # noqa: N802
     """Document-level attention on dynamic soft labels; options of `TextClusterer` and of `docs/methods/adsl.md`."""
     return _system("adsl", n_clusters, options)

@@ -15,6 +15,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from coterie.registry import DEEP, SELF_TAUGHT
+
 Cli = Callable[..., Any]
 SHORT = ["--set", "contrast_epochs=2", "--set", "guided_epochs=2", "--set", "joint_epochs=3"]
 # Some seconds longer than it takes to the first checkpoint.
@@ -258,8 +260,16 @@ def test_settings_that_are_refused(given: str, told: str, refused: Cli, table: p
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--set", "lambda1=3"], "the setting 'lambda1' is of no use to the method 'tfidf+kmeans'"),
-        (["--augment-columns", "other"], "augmented columns are of no use to the method 'tfidf+kmeans'"),
+        (
+            ["--set", "lambda1=3"],
+            "the setting 'lambda1' is of no use to the method 'tfidf+kmeans': leave it out, or use one of "
+            + ", ".join([*DEEP, *SELF_TAUGHT, "hac-sd"]),
+        ),
+        (
+            ["--augment-columns", "other"],
+            "augmented columns are of no use to the method 'tfidf+kmeans': leave them out, or use one of "
+            + ", ".join(DEEP),
+        ),
     ],
 )
 def test_options_of_no_use_are_refused(
@@ -267,7 +277,54 @@ def test_options_of_no_use_are_refused(
 ) -> None:
     table.write_csv(tmp_path / "in.csv")
     message = refused("fit", "in.csv", "--text", "text", "--k", 4, "--method", "tfidf+kmeans", *options, "--out", "run")
-    assert message == f"{told}: leave it out, or use one of aecl, sccl, rstc, vascl"
+    assert message == told
+
+
+# On features other than the encoder's
+
+
+def test_an_autoencoder_on_tfidf(run_cli: Cli, file: Path, tmp_path: Path) -> None:
+    short = ["--set", "pair_epochs=2", "--set", "pretraining_epochs=5", "--set", "epochs=3"]
+    chosen = ["--method", "idec", "--set", "features=tfidf", "--set", "layers=[16,8,4]", *short]
+    done = run_cli("fit", file, "--text", "text", "--k", 4, *chosen, "--out", tmp_path / "run")
+    assert done.code == 0, done.err
+    options = json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))["options"]
+    assert (options["settings"]["features"], options["settings"]["layers"]) == ("tfidf", [16, 8, 4])
+    names = list(dict.fromkeys(entry["phase"] for entry in epochs(tmp_path / "run")))
+    assert names == ["layer 1", "layer 2", "layer 3", "autoencoder", "clustering"]
+    assert {"reconstruction", "cluster"} <= epochs(tmp_path / "run")[-1]["losses"].keys()
+    done = run_cli("predict", tmp_path / "run", file, "--text", "text", "--out", tmp_path / "again.parquet")
+    assert done.code == 0, done.err
+    again, before = (
+        pl.read_parquet(path) for path in (tmp_path / "again.parquet", tmp_path / "run/assignments.parquet")
+    )
+    assert again["cluster"].to_list() == before["cluster"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "told"),
+    [
+        (["dec", "--set", "features=tf-idf"],
+         "setting features='tf-idf' of the method 'dec' does not fit: "
+         "give 'bow' or 'tfidf' or 'stems' or 'lda' or 'ae' or 'kate' or 'sif' or 'minilm'"),
+        (["dec", "--set", "layers=500,10"],
+         "setting layers='500,10' of the method 'dec' does not fit: give a list of whole numbers from 1 on"),
+        (["dec", "--set", "augment=eda"],
+         "setting 'augment' is not known to the method 'dec': there are init, batch_size, features, layers, "
+         "pretraining, rate, pair_epochs, pretraining_epochs, epochs"),
+        (["tfidf+dec"], "method 'tfidf+dec' is not known: use 'dec' with the setting features='tfidf'"),
+        (["dec", "--word-vectors", "words.txt"],
+         "word vectors are of no use to the method 'dec': leave them out, or use a method with sif, "
+          "or one of adsl, stcc, consensus"),
+        (["dec", "--augment-columns", "other"],
+         "the method 'dec' learns from 0 augmented columns, and 1 were given"),
+    ],
+)  # fmt: skip
+def test_what_an_autoencoder_refuses(
+    chosen: list[str], told: str, refused: Cli, table: pl.DataFrame, tmp_path: Path
+) -> None:
+    table.write_csv(tmp_path / "in.csv")
+    assert refused("fit", "in.csv", "--text", "text", "--k", 4, "--method", *chosen, "--out", "run") == told
 
 
 # Without an encoder

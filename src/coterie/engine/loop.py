@@ -151,6 +151,8 @@ class Training:
             self._note(f"the loss or its gradient was no number in {phase.name!r}, epoch {place.epoch + 1}")
             return False
         optimizer.step()
+        with torch.no_grad():
+            self.model.after_step(batch, phase)
         if phase.trains_encoder:
             self._vectors = {}
         for name, loss in {**losses, "total": total, "gradient": length}.items():

@@ -63,7 +63,7 @@ class Model(nn.Module):
     """
 
     only_for_training: ClassVar[tuple[str, ...]] = ()
-    """Buffers that a finished model does without."""
+    """Beginnings of the names of buffers and weights that a finished model does without."""
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         """Parameters by the names that the phases' `rates` use."""
@@ -78,6 +78,9 @@ class Model(nn.Module):
     def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:
         """The losses that `phase.weights` names, not yet weighted."""
         raise NotImplementedError
+
+    def after_step(self, batch: Batch, phase: Phase) -> None:
+        """Called when a step is done, without gradients: the place for what moves with every batch by its own rule."""
 
     def settle(self, vectors: Tensor) -> None:
         """Called with the vectors of all texts before scores are asked for: the place for what those depend on."""

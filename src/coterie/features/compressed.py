@@ -61,6 +61,8 @@ class Autoencoded:
     most_epochs: ClassVar[int] = 40
     batch_size: ClassVar[int] = 64
     rate: ClassVar[float] = 5e-4
+    only_for_training: ClassVar[tuple[str, ...]] = ("decoder.", "out_bias")
+    """Beginnings of the names of weights that a finished model does without."""
 
     def __init__(self, random_state: int = 0) -> None:
         self.random_state = random_state
@@ -79,7 +81,8 @@ class Autoencoded:
         return self._codes(self.bag.transform(texts, progress))
 
     def state(self) -> State:
-        arrays = {name: tensor.numpy() for name, tensor in self.network.state_dict().items()}
+        weights = self.network.state_dict().items()
+        arrays = {name: tensor.numpy() for name, tensor in weights if not name.startswith(self.only_for_training)}
         state = State({"random_state": self.random_state, "width": len(self.bag.vocabulary)})
         state.nest("network", State({}, arrays))
         state.nest("bag", self.bag.state())
@@ -91,7 +94,8 @@ class Autoencoded:
         made.bag = type(made.bag).from_state(state.child("bag"))
         made.network = made._new_network(state.config["width"])
         arrays = state.child("network").arrays
-        made.network.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})
+        weights = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+        made.network.load_state_dict(weights, strict=False)
         return made
 
     # What KATE does otherwise.
@@ -130,7 +134,7 @@ class Autoencoded:
     def _codes(self, read: Matrix) -> Matrix:
         def code(rows: Matrix) -> Matrix:
             with torch.no_grad():
-                return np.asarray(self.network.code(torch.from_numpy(rows)).numpy())  # type: ignore[operator]
+                return np.asarray(self.network.encode(torch.from_numpy(rows)).numpy())  # type: ignore[operator]
 
         return in_blocks(read, code)
 

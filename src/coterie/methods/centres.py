@@ -14,30 +14,46 @@ SCORED_ROWS = 2048
 
 
 class Centres(DeepModel):
-    """A centre for every group, first at the mean of the first groups, and a target for every text."""
+    """A centre for every group, first at the mean of the first groups, and a target for every text.
+
+    Centres have `dimensions` coordinates, by default those of the vectors.
+    """
 
     only_for_training: ClassVar[tuple[str, ...]] = ("first_groups", "target", "placed")
     target: Tensor
     placed: Tensor
 
-    def __init__(self, settings: Any, task: Task) -> None:
+    def __init__(self, settings: Any, task: Task, dimensions: int | None = None) -> None:
         super().__init__(settings, task)
-        self.centres = nn.Parameter(torch.zeros(task.n_clusters, task.width))
+        self.centres = nn.Parameter(torch.zeros(task.n_clusters, dimensions or task.width))
         self.register_buffer("target", torch.zeros(task.rows, task.n_clusters))
         self.register_buffer("placed", torch.zeros((), dtype=torch.bool))
+
+    def places(self, vectors: Tensor) -> Tensor:
+        """Where texts with these vectors are among the centres."""
+        return torch.as_tensor(self.scale * vectors)
+
+    @torch.no_grad()
+    def all_places(self, vectors: Tensor) -> Tensor:
+        """The same for any number of texts."""
+        return torch.cat([self.places(part) for part in torch.split(vectors, SCORED_ROWS)])
 
     @torch.no_grad()
     def start_at_first_groups(self, vectors: Tensor) -> None:
         """Once: each centre goes to the mean of its first group."""
         if self.placed:
             return
-        sums = torch.zeros_like(self.centres).index_add_(0, self.first_groups, vectors)
+        sums = torch.zeros_like(self.centres).index_add_(0, self.first_groups, self.all_places(vectors))
         sizes = self.first_groups.bincount(minlength=len(sums)).clamp_min(1)
-        self.centres.copy_(self.scale * sums / sizes[:, None])
+        self.centres.copy_(sums / sizes[:, None])
         self.placed.fill_(True)
+
+    def nearness(self, places: Tensor) -> Tensor:
+        """The higher, the nearer the centre: half the squared distance, but for what is the same for all centres."""
+        return places @ self.centres.T - (self.centres**2).sum(dim=1) / 2
 
     @torch.no_grad()
     def renew_target(self, vectors: Tensor, alpha: float) -> None:
         """The target distribution over all texts."""
-        parts = [student_t(self.scale * part, self.centres, alpha) for part in torch.split(vectors, SCORED_ROWS)]
+        parts = [student_t(part, self.centres, alpha) for part in torch.split(self.all_places(vectors), SCORED_ROWS)]
         self.target.copy_(target_distribution(torch.cat(parts)))

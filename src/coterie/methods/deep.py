@@ -27,7 +27,7 @@ from coterie.engine.workers import Workers
 from coterie.errors import ConfigError
 from coterie.features.transformer import TransformerEncoder
 from coterie.features.two_views import TwoViews
-from coterie.methods.base import Fit
+from coterie.methods.base import Features, Fit
 from coterie.methods.candidates import best_of, silhouette_in
 from coterie.methods.duet import Duet
 from coterie.methods.head import Head
@@ -38,7 +38,7 @@ from coterie.nn.layers import has_bfloat16
 from coterie.nn.texts import StillTexts, TrainingTexts
 from coterie.types import Labels, Matrix, Progress, silent
 
-CODE_VERSION = 1
+CODE_VERSION = 2
 """To be raised when training gives other numbers: checkpoints of the old code are then not used."""
 
 Number = TypeVar("Number", int, float)
@@ -51,20 +51,29 @@ RESTARTS = 10
 
 
 @dataclass(frozen=True)
-class DeepSettings:
+class TrainedSettings:
     """What every trained method can be told.
 
-    `init`: where the first groups come from, `kmeans` on the encoder's vectors (as published) or `two-view`, the
-    default method. `trainable_layers`: 0, the top n, or "all"; None leaves it to the effort. `augment`: how a text's
-    other views are made; `dropout` makes none and lets the encoder see the same text differently. `bf16`: products of
-    16-bit numbers where the encoder is trained; None where the processor has them.
+    `init`: where the first groups come from, `kmeans` on what the method reads (as published) or `two-view`, the
+    default method.
     """
 
     init: Init = "two-view"
+    batch_size: int = 400
+
+
+@dataclass(frozen=True)
+class DeepSettings(TrainedSettings):
+    """What every method that may train the encoder can be told.
+
+    `trainable_layers`: 0, the top n, or "all"; None leaves it to the effort. `augment`: how a text's other views are
+    made; `dropout` makes none and lets the encoder see the same text differently. `bf16`: products of 16-bit numbers
+    where the encoder is trained; None where the processor has them.
+    """
+
     trainable_layers: int | Literal["all"] | None = None
     augment: Augment = "eda"
     augment_rate: float | None = None
-    batch_size: int = 400
     bf16: bool | None = None
 
 
@@ -82,7 +91,7 @@ class Task:
 class DeepModel(Model):
     """A model with the first groups at hand, and built again from its configuration."""
 
-    settings_class: ClassVar[type[DeepSettings]] = DeepSettings
+    settings_class: ClassVar[type[TrainedSettings]] = DeepSettings
     only_for_training: ClassVar[tuple[str, ...]] = ("first_groups",)
     layers_by_effort: ClassVar[dict[str, int | Literal["all"]]] = {"fast": 0, "balanced": 2, "full": "all"}
     augmentations: ClassVar[int] = 1
@@ -141,12 +150,13 @@ class Deep:
     """A trained method as `fit` sees it."""
 
     def __init__(
-        self, name: str, model: type[DeepModel], settings: DeepSettings, encoder: TransformerEncoder, *,
+        self, name: str, model: type[DeepModel], settings: TrainedSettings, encoder: TransformerEncoder, *,
         effort: str, random_state: int, views: Sequence[Sequence[str]] = (), truth: Labels | None = None,
     ) -> None:  # fmt: skip
-        self.name, self.model, self.settings, self.encoder = name, model, settings, encoder
+        self.name, self.model, self.encoder = name, model, encoder
+        self.settings: Any = settings
         self.effort, self.random_state, self.views, self.truth = effort, random_state, views, truth
-        wanted = 0 if settings.augment == "dropout" else model.augmentations
+        wanted = self._augmentations()
         if views and len(views) != wanted:
             raise ConfigError(
                 f"the method {name!r} learns from {wanted} augmented columns, and {len(views)} were given"
@@ -180,8 +190,13 @@ class Deep:
         if self.settings.init == "two-view":
             fit = Duet(encoder, random_state=seed).fit(texts, n_clusters, progress)
             return fit, fit.vectors
-        fit = TwoStep(encoder, "kmeans", n_init=RESTARTS, random_state=seed).fit(texts, n_clusters, progress)
-        return fit, TwoViews(encoder, seed).fit_transform(texts, progress)
+        features, vectors = self._read(encoder, texts, progress)
+        two_steps = TwoStep(features, "kmeans", n_init=RESTARTS, random_state=seed)
+        return two_steps.grouped(vectors, n_clusters, progress), TwoViews(encoder, seed).fit_transform(texts, progress)
+
+    def _read(self, encoder: TransformerEncoder, texts: Sequence[str], progress: Progress) -> tuple[Features, Matrix]:
+        """What the model reads, and the texts as that."""
+        return encoder, encoder.encode(texts, progress)
 
     def _train(
         self,
@@ -226,11 +241,15 @@ class Deep:
         tokens = [self.encoder.tokens(view, progress) for view in views]
         return encoder, TrainingTexts(encoder.to(workers.device), tokens, progress)
 
+    def _augmentations(self) -> int:
+        """How many other views of every text are learnt from."""
+        return 0 if self.settings.augment == "dropout" else self.model.augmentations
+
     def _augmented(self, texts: Sequence[str], progress: Progress) -> list[list[str]]:
         from coterie.augment import fixed_view, make_augmenters
 
         chosen = self.settings
-        if chosen.augment == "dropout":
+        if self._augmentations() == 0:
             return []
         # The views differ by the seed, and no view of one training is one of the next seed's.
         seeds = [self.random_state * MOST_AUGMENTATIONS + draw for draw in range(self.model.augmentations)]
@@ -246,9 +265,9 @@ class Deep:
         return [self.name, str(CODE_VERSION), torch.__version__, settings, encoder, str(n_clusters), digest.hexdigest()]
 
     def _head(
-        self, features: TransformerEncoder, texts: Sequence[str], n_clusters: int, model: DeepModel, progress: Progress
+        self, encoder: TransformerEncoder, texts: Sequence[str], n_clusters: int, model: DeepModel, progress: Progress
     ) -> Fit:
-        vectors = features.encode(texts, progress)
+        features, vectors = self._read(encoder, texts, progress)
         with torch.no_grad():
             model.settle(torch.from_numpy(np.array(vectors)))
         fit = Fit(features, Head.of(model, self.name, vectors), vectors)

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from coterie.data.messages import nearest
 from coterie.errors import ConfigError
 
-LEAST = {"batch_size": 1, "dimensions": 1, "neighbours": 1, "interval": 1, "max_words": 1, "r": 2}
+LEAST = {"batch_size": 1, "dimensions": 1, "interval": 1, "layers": 1, "max_words": 1, "neighbours": 1, "r": 2}
 """Numbers may be 0, but not these; none may be negative."""
 
 Chosen = TypeVar("Chosen")
@@ -39,6 +39,8 @@ def _fits(value: Any, kind: Any, least: int) -> bool:
         return any(_fits(value, part, least) for part in get_args(kind))
     if get_origin(kind) is Literal:
         return value in get_args(kind) and not isinstance(value, bool)
+    if get_origin(kind) is tuple:
+        return isinstance(value, list | tuple) and len(value) > 0 and all(_fits(one, int, least) for one in value)
     if kind is NoneType:
         return value is None
     if kind is bool:
@@ -54,6 +56,8 @@ def _said(kind: Any, least: int) -> str:
         return " or ".join(_said(part, least) for part in get_args(kind))
     if get_origin(kind) is Literal:
         return " or ".join(repr(choice) for choice in get_args(kind))
+    if get_origin(kind) is tuple:
+        return f"a list of whole numbers from {least} on"
     from_on = f"from {least} on"
     return {
         int: f"a whole number {from_on}",

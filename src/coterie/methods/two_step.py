@@ -38,7 +38,10 @@ class TwoStep:
         self.n_init, self.random_state = n_init, random_state
 
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
-        vectors = self.features.fit_transform(texts, progress)
+        return self.grouped(self.features.fit_transform(texts, progress), n_clusters, progress)
+
+    def grouped(self, vectors: Matrix, n_clusters: int, progress: Progress = silent) -> Fit:
+        """The second step, for vectors that the features have made."""
         progress("clustering", 0, 1)
         space = umap_space(vectors, self.random_state) if self.umap else vectors
         fitted = self._estimator(len(space), n_clusters).fit(space)

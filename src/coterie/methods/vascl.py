@@ -80,5 +80,4 @@ class VaSCL(Centres):
         self.centres.copy_(self.scale * torch.from_numpy(found).to(self.centres))
 
     def scores(self, vectors: Tensor) -> Tensor:
-        vectors = self.scale * vectors
-        return vectors @ self.centres.T - (self.centres**2).sum(dim=1) / 2
+        return self.nearness(self.places(vectors))

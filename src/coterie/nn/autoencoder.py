@@ -13,24 +13,25 @@ from torch.nn import functional
 class Autoencoder(nn.Module):
     """width - layers[0] - ... - layers[-1] and back the same way; ReLU everywhere but on the code and the output.
 
-    The last of `layers` is the code. `decode[i]` undoes what `encode[i]` does: the two are a pair.
+    The last of `layers` is the code. `decoder[i]` undoes what `encoder[i]` does: the two are a pair.
     """
 
     def __init__(self, width: int, layers: Sequence[int]) -> None:
         super().__init__()
         sizes = list(pairwise([width, *layers]))
-        self.encode = nn.ModuleList(nn.Linear(wide, narrow) for wide, narrow in sizes)
-        self.decode = nn.ModuleList(nn.Linear(narrow, wide) for wide, narrow in sizes)
+        self.encoder = nn.ModuleList(nn.Linear(wide, narrow) for wide, narrow in sizes)
+        self.decoder = nn.ModuleList(nn.Linear(narrow, wide) for wide, narrow in sizes)
 
-    def code(self, x: Tensor) -> Tensor:
-        return self._below(x, len(self.encode))
+    def encode(self, x: Tensor) -> Tensor:
+        return self._below(x, len(self.encoder))
+
+    def decode(self, code: Tensor) -> Tensor:
+        for pair in reversed(range(len(self.decoder))):
+            code = self._up(code, pair)
+        return code
 
     def forward(self, x: Tensor) -> Tensor:
-        """What it makes of x: code and back."""
-        made = self.code(x)
-        for pair in reversed(range(len(self.decode))):
-            made = self._up(made, pair)
-        return made
+        return self.decode(self.encode(x))
 
     def one_pair(self, x: Tensor, pair: int, noise: float) -> tuple[Tensor, Tensor]:
         """What the layers below give to this pair, and what the pair alone makes of it under dropout (DEC (6)-(9))."""
@@ -40,7 +41,7 @@ class Autoencoder(nn.Module):
         return given, self._up(functional.dropout(hidden, noise, self.training), pair)
 
     def pair_parameters(self, pair: int) -> list[nn.Parameter]:
-        return [*self.encode[pair].parameters(), *self.decode[pair].parameters()]
+        return [*self.encoder[pair].parameters(), *self.decoder[pair].parameters()]
 
     def _below(self, x: Tensor, pair: int) -> Tensor:
         for layer in range(pair):
@@ -48,9 +49,9 @@ class Autoencoder(nn.Module):
         return x
 
     def _down(self, x: Tensor, pair: int) -> Tensor:
-        made: Tensor = self.encode[pair](x)
-        return made if pair == len(self.encode) - 1 else functional.relu(made)
+        made: Tensor = self.encoder[pair](x)
+        return made if pair == len(self.encoder) - 1 else functional.relu(made)
 
     def _up(self, x: Tensor, pair: int) -> Tensor:
-        made: Tensor = self.decode[pair](x)
+        made: Tensor = self.decoder[pair](x)
         return made if pair == 0 else functional.relu(made)

@@ -16,13 +16,13 @@ class Kate(nn.Module):
         self.bias, self.out_bias = nn.Parameter(torch.zeros(topics)), nn.Parameter(torch.zeros(width))
         self.winners, self.energy = winners, energy
 
-    def code(self, x: Tensor) -> Tensor:
+    def encode(self, x: Tensor) -> Tensor:
         """Without competition, as a finished model is used."""
         return torch.tanh(functional.linear(x, self.weight, self.bias))
 
     def forward(self, x: Tensor) -> Tensor:
         """The logits of what it makes of x."""
-        return functional.linear(competed(self.code(x), self.winners, self.energy), self.weight.t(), self.out_bias)
+        return functional.linear(competed(self.encode(x), self.winners, self.energy), self.weight.t(), self.out_bias)
 
 
 def competed(z: Tensor, winners: int, energy: float) -> Tensor:

@@ -51,8 +51,8 @@ def test_it_learns_to_say_again_what_it_read(features: type[Autoencoded], monkey
 
 def test_the_published_shapes() -> None:
     wide = Autoencoded()._new_network(3000)
-    assert [layer.out_features for layer in wide.encode] == [500, 2000, 200]
-    assert [layer.in_features for layer in reversed(wide.decode)] == [200, 2000, 500]
+    assert [layer.out_features for layer in wide.encoder] == [500, 2000, 200]
+    assert [layer.in_features for layer in reversed(wide.decoder)] == [200, 2000, 500]
     assert KateCodes()._new_network(3000).weight.shape == (128, 3000)
 
 

@@ -14,6 +14,8 @@ import torch
 
 from coterie.engine.batch import Batch
 from coterie.engine.workers import Workers
+from coterie.methods import deep
+from coterie.methods.base import Fit
 from coterie.methods.deep import Task
 from coterie.nn.texts import StillTexts
 from coterie.types import Matrix
@@ -63,6 +65,16 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of one test's own."""
     monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+@pytest.fixture
+def head_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all candidates the trained head is kept."""
+
+    def best(candidates: dict[str, Fit], *others: Any) -> tuple[Fit, list[dict[str, Any]]]:
+        return candidates["trained head"], []
+
+    monkeypatch.setattr(deep, "best_of", best)
 
 
 def vectors_of(rows: int, groups: np.ndarray | None = None, seed: int = 0, noise: float = 0.3) -> torch.Tensor:

@@ -9,6 +9,7 @@ import pytest
 
 from coterie.errors import ConfigError
 from coterie.methods.aecl import AECLSettings
+from coterie.methods.autoencoding import AutoencoderSettings
 from coterie.methods.rstc import RSTCSettings
 from coterie.methods.settings import read_settings
 
@@ -59,6 +60,17 @@ def test_values_that_fit(name: str, value: Any) -> None:
 def test_values_that_do_not_fit(name: str, value: Any, told: str) -> None:
     with pytest.raises(ConfigError, match=rf"^setting {name}=.* of the method 'aecl' does not fit: {told}"):
         read_settings(AECLSettings, {name: value}, "aecl")
+
+
+@pytest.mark.parametrize("value", [[500, 500, 2000, 10], (3,), [1]])
+def test_widths_of_layers_that_fit(value: Any) -> None:
+    assert read_settings(AutoencoderSettings, {"layers": value}, "dec").layers == value
+
+
+@pytest.mark.parametrize("value", [[], 10, "10,20", [10, 0], [10, -1], [10, 2.5], [10, "x"], [True], [[3]], None])
+def test_widths_of_layers_that_do_not_fit(value: Any) -> None:
+    with pytest.raises(ConfigError, match=r"^setting layers=.* does not fit: give a list of whole numbers from 1 on$"):
+        read_settings(AutoencoderSettings, {"layers": value}, "dec")
 
 
 def test_a_name_that_is_nearly_right() -> None:

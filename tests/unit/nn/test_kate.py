@@ -31,5 +31,5 @@ def test_it_competes_while_it_learns_and_not_afterwards() -> None:
     torch.manual_seed(0)
     kate, x = Kate(7, 5, 2, 6.26), torch.rand(3, 7)
     plain = torch.tanh(functional.linear(x, kate.weight, kate.bias))
-    assert_close(kate.code(x), plain)
+    assert_close(kate.encode(x), plain)
     assert_close(kate(x), competed(plain, 2, 6.26) @ kate.weight + kate.out_bias)
