@@ -11,17 +11,34 @@ if TYPE_CHECKING:
     from coterie.errors import ConfigError, CoterieError, InputError, ModelFormatError
     from coterie.estimator import TextClusterer
     from coterie.result import Clustering
-    from coterie.systems import AECL, DCN, DEC, IDEC, RSTC, SCCL, SelfTrain, VaSCL
+    from coterie.systems import (
+        ADSL,
+        AECL,
+        DCN,
+        DEC,
+        HACSD,
+        IDEC,
+        RSTC,
+        SCCL,
+        STCC,
+        Consensus,
+        SelfTrain,
+        VaSCL,
+    )
 
 __all__ = [
+    "ADSL",
     "AECL",
     "DCN",
     "DEC",
+    "HACSD",
     "IDEC",
     "RSTC",
     "SCCL",
+    "STCC",
     "Clustering",
     "ConfigError",
+    "Consensus",
     "CoterieError",
     "InputError",
     "ModelFormatError",
@@ -32,7 +49,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(["AECL", "DCN", "DEC", "IDEC", "RSTC", "SCCL", "SelfTrain", "VaSCL"], "systems"),
+    **dict.fromkeys(["ADSL", "AECL", "DCN", "DEC", "HACSD", "IDEC", "RSTC", "SCCL", "STCC"], "systems"),
+    **dict.fromkeys(["Consensus", "SelfTrain", "VaSCL"], "systems"),
     "Clustering": "result",
     "ConfigError": "errors",
     "CoterieError": "errors",

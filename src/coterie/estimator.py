@@ -40,7 +40,7 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
     effort : `fast`, `balanced` or `full`; each method's page says what they mean for it.
     encoder : `minilm` (bundled), a model folder, or a Hugging Face name.
     precision : `fp32`, or `int8` for faster and slightly coarser encoding.
-    word_vectors : a word2vec or GloVe file for the methods with `sif`; by default distilled from the encoder.
+    word_vectors : a word2vec or GloVe file for `sif`, `adsl` and its kin; by default from the encoder or the texts.
     settings : what the method itself can be told, by name; each method's page lists it.
     random_state : same texts, same seed, same versions: same groups.
 

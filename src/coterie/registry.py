@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from coterie.types import Labels
 
 Effort = Literal["fast", "balanced", "full"]
-FeatureName = Literal["bow", "tfidf", "lda", "sif", "minilm"]
+FeatureName = Literal["bow", "tfidf", "stems", "lda", "ae", "kate", "sif", "minilm"]
 Precision = Literal["fp32", "int8"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 PATIENCE: dict[Effort, int] = {"fast": 1, "balanced": 2, "full": 5}
@@ -30,7 +30,10 @@ DEFAULT_METHOD = "duet"
 FEATURES: dict[FeatureName, str] = {
     "bow": "bag of words (2,000 words)",
     "tfidf": "TF-IDF (2,000 words)",
+    "stems": "TF-IDF of word stems (3,000)",
     "lda": "LDA topic mixture",
+    "ae": "autoencoder on TF-IDF of word stems",
+    "kate": "k-competitive autoencoder on word stems",
     "sif": "SIF-weighted word vectors",
     "minilm": "sentence vectors of the encoder",
 }
@@ -90,6 +93,24 @@ DEEP = {
 }
 """The trained methods and where their models are."""
 
+SELF_TAUGHT = {
+    "adsl": (
+        MethodInfo("adsl", "CNN on words, dynamic soft labels, attention between documents", "Chen et al. 2019"),
+        "coterie.methods.adsl:ADSL",
+    ),
+    "stcc": (
+        MethodInfo("stcc", "CNN on words that learns binary codes, then k-means", "Xu et al. 2017"),
+        "coterie.methods.stcc:STCC",
+    ),
+    "consensus": (
+        MethodInfo("consensus", "CNN on words, taught where several clusterings agree", "ADSL's reference [19]"),
+        "coterie.methods.consensus:Consensus",
+    ),
+}
+"""Trained methods that need no encoder."""
+
+HAC_SD = MethodInfo("hac-sd", "linkage of sparsified similarities, iterative classification", "Rakib et al. 2020")
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -119,7 +140,8 @@ def known_methods() -> list[MethodInfo]:
         for feature, about in FEATURES.items()
         for clusterer, how in CLUSTERERS.items()
     ]
-    return [auto, own, *(info for info, _ in DEEP.values()), *combinations]
+    trained = (info for info, _ in (*DEEP.values(), *SELF_TAUGHT.values()))
+    return [auto, own, *trained, HAC_SD, *combinations]
 
 
 def build(name: str, settings: Settings) -> Method:
@@ -131,26 +153,43 @@ def build(name: str, settings: Settings) -> Method:
         deep = _deep(name, settings)
         _refuse_unused(name, getattr(deep.settings, "features", name), settings)
         return deep
-    method = _duet(settings) if name == "duet" else _two_step(name, settings)
+    if name in SELF_TAUGHT:
+        method = _self_taught(name, settings)
+    elif name == HAC_SD.name:
+        method = _hac_sd(settings)
+    else:
+        method = _duet(settings) if name == "duet" else _two_step(name, settings)
     _refuse_unused(name, name.split("+")[0], settings)
     return method
 
 
 def model_class(name: str) -> type[DeepModel]:
     """The model of a trained method."""
-    module, class_name = DEEP[name][1].split(":")
-    found: type[DeepModel] = getattr(import_module(module), class_name)
+    found: type[DeepModel] = _found_at(DEEP[name][1])
     return found
+
+
+def _found_at(place: str) -> Any:
+    module, class_name = place.split(":")
+    return getattr(import_module(module), class_name)
 
 
 def _refuse_unused(name: str, feature: str, settings: Settings) -> None:
     """An option that a method does not use would be ignored without a word."""
-    if name not in DEEP and (settings.own or settings.views):
-        what = f"the setting {next(iter(settings.own))!r} is" if settings.own else "augmented columns are"
-        raise ConfigError(f"{what} of no use to the method {name!r}: leave it out, or use one of {', '.join(DEEP)}")
-    if settings.word_vectors is not None and feature != "sif":
+    with_settings = (*DEEP, *SELF_TAUGHT, HAC_SD.name)
+    if settings.own and name not in with_settings:
         raise ConfigError(
-            f"word vectors are of no use to the method {name!r}: leave them out, or use a method with sif"
+            f"the setting {next(iter(settings.own))!r} is of no use to the method {name!r}: leave it out, "
+            f"or use one of {', '.join(with_settings)}"
+        )
+    if settings.views and name not in DEEP:
+        raise ConfigError(
+            f"augmented columns are of no use to the method {name!r}: leave them out, or use one of {', '.join(DEEP)}"
+        )
+    if settings.word_vectors is not None and feature not in ("sif", *SELF_TAUGHT):
+        raise ConfigError(
+            f"word vectors are of no use to the method {name!r}: leave them out, or use a method with sif, "
+            f"or one of {', '.join(SELF_TAUGHT)}"
         )
     if name in ("duet", *DEEP) or feature == "minilm" or (feature == "sif" and settings.word_vectors is None):
         return
@@ -183,6 +222,36 @@ def _deep(name: str, settings: Settings) -> Deep:
         return Deep(name, model, chosen, encoder, **options)
     features = encoder if chosen.features == "minilm" else _FEATURE_BUILDERS[chosen.features](settings)
     return DeepOnFeatures(name, model, chosen, encoder, features=features, **options)
+
+
+def _self_taught(name: str, settings: Settings) -> Method:
+    from coterie.methods.self_taught import SelfTaught
+    from coterie.methods.settings import read_settings
+
+    learner = _found_at(SELF_TAUGHT[name][1])
+    return SelfTaught(
+        name,
+        learner,
+        read_settings(learner.settings_class, settings.own, name),
+        feature_builder(settings),
+        word_vectors=settings.word_vectors,
+        effort=settings.effort,
+        random_state=settings.random_state,
+        truth=settings.truth,
+    )
+
+
+def _hac_sd(settings: Settings) -> Method:
+    from coterie.methods.hac_sd import HacSd, HacSdSettings
+    from coterie.methods.settings import read_settings
+
+    own = read_settings(HacSdSettings, settings.own, HAC_SD.name)
+    return HacSd(own, feature_builder(settings), random_state=settings.random_state)
+
+
+def feature_builder(settings: Settings) -> Callable[[str], Features]:
+    """Makes features by their name."""
+    return lambda feature: _FEATURE_BUILDERS[feature](settings)
 
 
 def _two_step(name: str, settings: Settings) -> Method:
@@ -231,6 +300,24 @@ def _tfidf(settings: Settings) -> Features:
     return Tfidf()
 
 
+def _stems(settings: Settings) -> Features:
+    from coterie.features.bag import StemTfidf
+
+    return StemTfidf()
+
+
+def _ae(settings: Settings) -> Features:
+    from coterie.features.compressed import Autoencoded
+
+    return Autoencoded(settings.random_state)
+
+
+def _kate(settings: Settings) -> Features:
+    from coterie.features.compressed import KateCodes
+
+    return KateCodes(settings.random_state)
+
+
 def _lda(settings: Settings) -> Features:
     from coterie.features.bag import TopicMixture
 
@@ -248,6 +335,9 @@ def _sif(settings: Settings) -> Features:
 _FEATURE_BUILDERS: dict[str, Callable[[Settings], Features]] = {
     "bow": _bow,
     "tfidf": _tfidf,
+    "stems": _stems,
+    "ae": _ae,
+    "kate": _kate,
     "lda": _lda,
     "sif": _sif,
     "minilm": _encoder,

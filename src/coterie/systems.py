@@ -47,6 +47,26 @@ def SelfTrain(n_clusters: int = 8, **options: Any) -> TextClusterer:  # noqa: N8
     return _system("self-train", n_clusters, options)
 
 
+def ADSL(n_clusters: int = 8, **options: Any) -> TextClusterer:  # noqa: N802
+    """Document-level attention on dynamic soft labels; options of `TextClusterer` and of `docs/methods/adsl.md`."""
+    return _system("adsl", n_clusters, options)
+
+
+def STCC(n_clusters: int = 8, **options: Any) -> TextClusterer:  # noqa: N802
+    """A self-taught CNN on binary codes; options of `TextClusterer` and of `docs/methods/adsl.md`."""
+    return _system("stcc", n_clusters, options)
+
+
+def Consensus(n_clusters: int = 8, **options: Any) -> TextClusterer:  # noqa: N802
+    """A CNN taught where clusterings agree; options of `TextClusterer` and of `docs/methods/adsl.md`."""
+    return _system("consensus", n_clusters, options)
+
+
+def HACSD(n_clusters: int = 8, **options: Any) -> TextClusterer:  # noqa: N802
+    """Sparsified linkage and iterative classification; options of `TextClusterer` and of `docs/methods/adsl.md`."""
+    return _system("hac-sd", n_clusters, options)
+
+
 def _system(method: str, n_clusters: int, options: dict[str, Any]) -> TextClusterer:
     general = set(TextClusterer().get_params()) - {"method", "settings", "n_clusters"}
     own = {name: value for name, value in options.items() if name not in general}

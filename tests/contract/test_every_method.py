@@ -17,6 +17,9 @@ METHODS = [info.name for info in known_methods()] + ["minilm+umap+kmeans", "tfid
 SHORTER = {
     "aecl": {"contrast_epochs": 20, "guided_epochs": 60, "joint_epochs": 60},
     "vascl": {"epochs": 60},
+    "adsl": {"epochs": 20},
+    "stcc": {"epochs": 20},
+    "consensus": {"epochs": 20},
     **{
         name: {"layers": [64, 64, 10], "pair_epochs": 10, "pretraining_epochs": 40, "epochs": 20}
         for name in ("dec", "idec", "dcn", "self-train")

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from coterie.registry import DEEP
+from coterie.registry import DEEP, SELF_TAUGHT
 
 Cli = Callable[..., Any]
 SHORT = ["--set", "contrast_epochs=2", "--set", "guided_epochs=2", "--set", "joint_epochs=3"]
@@ -263,8 +263,16 @@ def test_settings_that_are_refused(given: str, told: str, refused: Cli, table: p
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--set", "lambda1=3"], "the setting 'lambda1' is of no use to the method 'tfidf+kmeans'"),
-        (["--augment-columns", "other"], "augmented columns are of no use to the method 'tfidf+kmeans'"),
+        (
+            ["--set", "lambda1=3"],
+            "the setting 'lambda1' is of no use to the method 'tfidf+kmeans': leave it out, or use one of "
+            + ", ".join([*DEEP, *SELF_TAUGHT, "hac-sd"]),
+        ),
+        (
+            ["--augment-columns", "other"],
+            "augmented columns are of no use to the method 'tfidf+kmeans': leave them out, or use one of "
+            + ", ".join(DEEP),
+        ),
     ],
 )
 def test_options_of_no_use_are_refused(
@@ -272,7 +280,7 @@ def test_options_of_no_use_are_refused(
 ) -> None:
     table.write_csv(tmp_path / "in.csv")
     message = refused("fit", "in.csv", "--text", "text", "--k", 4, "--method", "tfidf+kmeans", *options, "--out", "run")
-    assert message == f"{told}: leave it out, or use one of {', '.join(DEEP)}"
+    assert message == told
 
 
 # On features other than the encoder's
@@ -301,7 +309,7 @@ def test_an_autoencoder_on_tfidf(run_cli: Cli, file: Path, tmp_path: Path) -> No
     [
         (["dec", "--set", "features=tf-idf"],
          "setting features='tf-idf' of the method 'dec' does not fit: "
-         "give 'bow' or 'tfidf' or 'lda' or 'sif' or 'minilm'"),
+         "give 'bow' or 'tfidf' or 'stems' or 'lda' or 'ae' or 'kate' or 'sif' or 'minilm'"),
         (["dec", "--set", "layers=500,10"],
          "setting layers='500,10' of the method 'dec' does not fit: give a list of whole numbers from 1 on"),
         (["dec", "--set", "augment=eda"],
@@ -309,7 +317,8 @@ def test_an_autoencoder_on_tfidf(run_cli: Cli, file: Path, tmp_path: Path) -> No
          "pretraining, rate, pair_epochs, pretraining_epochs, epochs"),
         (["tfidf+dec"], "method 'tfidf+dec' is not known: use 'dec' with the setting features='tfidf'"),
         (["dec", "--word-vectors", "words.txt"],
-         "word vectors are of no use to the method 'dec': leave them out, or use a method with sif"),
+         "word vectors are of no use to the method 'dec': leave them out, or use a method with sif, "
+          "or one of adsl, stcc, consensus"),
         (["dec", "--augment-columns", "other"],
          "the method 'dec' learns from 0 augmented columns, and 1 were given"),
     ],
@@ -319,3 +328,24 @@ def test_what_an_autoencoder_refuses(
 ) -> None:
     table.write_csv(tmp_path / "in.csv")
     assert refused("fit", "in.csv", "--text", "text", "--k", 4, "--method", *chosen, "--out", "run") == told
+
+
+# Without an encoder
+
+
+def test_a_method_without_an_encoder_is_fitted_and_sorts_new_texts(run_cli: Cli, file: Path) -> None:
+    folder = file.parent / "adsl"
+    options = ["--method", "adsl", "--set", "epochs=4", "--set", "max_words=6", "--truth", "theme"]
+    done = run_cli("fit", file, "--text", "text", "--k", 4, *options, "--out", folder)
+    assert done.code == 0, done.err
+    assert "encoding" not in done.err
+    assert len(epochs(folder)) == 4
+    assert {entry["candidate"] for entry in history(folder) if "candidate" in entry} == {
+        "ward on ae",
+        "ward on trained network",
+    }
+    sorted_anew = file.parent / "sorted.csv"
+    done = run_cli("predict", folder, file, "--text", "text", "--out", sorted_anew)
+    assert done.code == 0, done.err
+    fitted = pl.read_parquet(folder / "assignments.parquet")["cluster"].to_list()
+    assert pl.read_csv(sorted_anew)["cluster"].to_list() == fitted

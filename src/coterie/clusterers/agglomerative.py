@@ -6,6 +6,7 @@ and repeated texts count as many) and the distances stay in float32: 12,000 rows
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import Any, Self
 
 import numpy as np
@@ -15,9 +16,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from coterie.clusterers.kmeans import KMeans, check_group_count, nearest_centres
 from coterie.errors import ConfigError
+from coterie.persist.environment import available_memory
 from coterie.vectors import group_means, unit_rows
 
 LINKAGES = ("average", "ward")
+BYTES_A_PAIR = 4
 
 
 class Agglomerative(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -25,7 +28,8 @@ class Agglomerative(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     `linkage="average"`: mean cosine distance between the rows of two groups. `linkage="ward"`: least growth of the
     squared Euclidean error. Beyond `max_rows` rows, `max_rows // 4` k-means cells are merged instead of single
-    rows, so memory never exceeds `max_rows`^2 x 4 bytes (0.6 GB as set). New rows go to the nearest group mean.
+    rows, so memory never exceeds `max_rows`^2 x 4 bytes (0.6 GB as set). Where less than three times that is free, the
+    limit is lower (`fitting_rows`). New rows go to the nearest group mean. After `fit`, `n_cells_` were merged.
     """
 
     def __init__(
@@ -50,9 +54,10 @@ class Agglomerative(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if not (weights > 0).all():
             raise ConfigError("sample_weight must be above 0: a row without weight has no place in a tree")
         rows = self._prepare(rows)
-        cells = self._cells(rows, weights)
+        cells = micro_clusters(rows, weights, self.n_clusters, fitting_rows(self.max_rows), self.random_state)
         means, masses = group_means(rows, weights, cells)
-        self.merges_ = merge_tree(means, masses, self.linkage)
+        self.n_cells_ = len(means)
+        self.merges_ = merge_tree(pair_costs(means, masses, self.linkage), masses, self.linkage)
         self.labels_ = cut(self.merges_, self.n_clusters)[cells]
         self.cluster_centers_ = group_means(rows, weights, self.labels_)[0]
         return self
@@ -66,33 +71,44 @@ class Agglomerative(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _prepare(self, rows: NDArray[Any]) -> NDArray[Any]:
         return unit_rows(rows) if self.linkage == "average" else rows
 
-    def _cells(self, rows: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The cell of each row: its own, or beyond the limit a k-means cell; equal rows always share one."""
-        if len(rows) <= self.max_rows:
-            return np.arange(len(rows))
-        distinct, cells = np.unique(rows, axis=0, return_inverse=True)
-        cells = cells.reshape(-1)
-        if len(distinct) > self.max_rows:
-            # Thousands of small cells need no careful seeds, which would take longer than all the rest.
-            count = max(self.n_clusters, self.max_rows // 4)
-            kmeans = KMeans(count, init="random", n_init=1, max_iter=5, random_state=self.random_state)
-            cells = kmeans.fit(distinct, sample_weight=np.bincount(cells, weights=weights)).labels_[cells]
-        # Numbers must run without gaps.
-        return np.unique(cells, return_inverse=True)[1].reshape(-1)
+
+def fitting_rows(most: int) -> int:
+    """At most this many rows, or as many as have their distances in a third of the free memory."""
+    return max(2, min(most, isqrt(available_memory() // (3 * BYTES_A_PAIR))))
 
 
-def merge_tree(rows: NDArray[Any], masses: NDArray[np.float64], linkage: str) -> list[tuple[float, int, int]]:
+def micro_clusters(
+    rows: NDArray[Any],
+    weights: NDArray[np.float64],
+    least: int,
+    max_rows: int,
+    random_state: int | np.random.RandomState | None,
+) -> NDArray[np.int64]:
+    """The cell of each row: its own, or beyond `max_rows` a k-means cell; equal rows always share one."""
+    if len(rows) <= max_rows:
+        return np.arange(len(rows))
+    distinct, cells = np.unique(rows, axis=0, return_inverse=True)
+    cells = cells.reshape(-1)
+    if len(distinct) > max_rows:
+        # Thousands of small cells need no careful seeds, which would take longer than all the rest.
+        kmeans = KMeans(max(least, max_rows // 4), init="random", n_init=1, max_iter=5, random_state=random_state)
+        cells = kmeans.fit(distinct, sample_weight=np.bincount(cells, weights=weights)).labels_[cells]
+    # Numbers must run without gaps.
+    return np.unique(cells, return_inverse=True)[1].reshape(-1)
+
+
+def merge_tree(costs: NDArray[np.float32], masses: NDArray[np.float64], linkage: str) -> list[tuple[float, int, int]]:
     """Every merge as (height, a, b), lowest first; a and b are rows that stand for their groups.
 
-    Follows chains of nearest neighbours until two groups are each other's nearest; for these two linkages merging
-    such pairs at once gives the same tree as always merging the closest pair, in quadratic time.
+    `costs` of merging each pair, infinite on the diagonal, are used up. Follows chains of nearest neighbours until two
+    groups are each other's nearest; for these two linkages merging such pairs at once gives the same tree as always
+    merging the closest pair, in quadratic time.
     """
-    costs = _pair_costs(rows, masses, linkage)
     masses = masses.astype(np.float64).copy()
-    alive = np.ones(len(rows), dtype=bool)
+    alive = np.ones(len(costs), dtype=bool)
     merges: list[tuple[float, int, int]] = []
     chain: list[int] = []
-    while len(merges) < len(rows) - 1:
+    while len(merges) < len(costs) - 1:
         if not chain:
             chain.append(int(alive.argmax()))
         here = chain[-1]
@@ -124,7 +140,7 @@ def cut(merges: list[tuple[float, int, int]], n_clusters: int) -> NDArray[np.int
     return np.unique(roots, return_inverse=True)[1].reshape(-1)
 
 
-def _pair_costs(rows: NDArray[Any], masses: NDArray[np.float64], linkage: str) -> NDArray[np.float32]:
+def pair_costs(rows: NDArray[Any], masses: NDArray[np.float64], linkage: str) -> NDArray[np.float32]:
     rows = rows.astype(np.float32)
     costs = rows @ rows.T
     if linkage == "average":

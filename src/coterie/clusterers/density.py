@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coterie.clusterers.agglomerative import cut, merge_tree
+from coterie.clusterers.agglomerative import cut, merge_tree, pair_costs
 from coterie.clusterers.kmeans import KMeans, check_group_count, nearest_centres
 from coterie.vectors import group_means
 
@@ -71,7 +71,7 @@ def _merge_down(rows: NDArray[np.float32], labels: NDArray[np.int64], k: int) ->
     if labels.max() + 1 <= k:
         return labels
     means, sizes = group_means(rows, np.ones(len(rows)), labels)
-    return cut(merge_tree(means, sizes, "ward"), k)[labels]
+    return cut(merge_tree(pair_costs(means, sizes, "ward"), sizes, "ward"), k)[labels]
 
 
 def _split_up(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.features.words import count_words, some_words
+from coterie.features.words import count_words, some_words, stems_of, telling_words_of
 from coterie.types import Matrix, Progress, State, silent
 
 if TYPE_CHECKING:
@@ -25,16 +25,21 @@ class BagOfWords:
         self.max_words = max_words
         self.vocabulary: list[str] = []
 
+    @staticmethod
+    def words_of(text: str) -> list[str]:
+        """What is counted."""
+        return telling_words_of(text)
+
     def fit_transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
         progress("counting words", 0, 1)
-        counts, self.vocabulary = some_words(texts, max_features=self.max_words)
+        counts, self.vocabulary = some_words(texts, self.words_of, max_features=self.max_words)
         self._learn(counts)
         vectors = self._weigh(counts)
         progress("counting words", 1, 1)
         return vectors
 
     def transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
-        return self._weigh(count_words(texts, self.vocabulary))
+        return self._weigh(count_words(texts, self.vocabulary, self.words_of))
 
     def state(self) -> State:
         return State({"max_words": self.max_words, "vocabulary": self.vocabulary})
@@ -75,6 +80,36 @@ class Tfidf(BagOfWords):
 
     def _weigh(self, counts: csr_matrix) -> Matrix:
         return _dense_unit_rows(weigh_by_rarity(counts, self.rarity))
+
+
+class StemTfidf(Tfidf):
+    """The same of words without their English endings."""
+
+    kind: ClassVar[str] = "stems"
+
+    def __init__(self, max_words: int | None = 3000) -> None:
+        super().__init__(max_words)
+
+    @staticmethod
+    def words_of(text: str) -> list[str]:
+        return stems_of(text)
+
+
+class StemStrengths(BagOfWords):
+    """log(1 + count) of each stem, divided by the text's largest: what KATE reads."""
+
+    kind: ClassVar[str] = "stem-strengths"
+
+    def __init__(self, max_words: int | None = 3000) -> None:
+        super().__init__(max_words)
+
+    @staticmethod
+    def words_of(text: str) -> list[str]:
+        return stems_of(text)
+
+    def _weigh(self, counts: csr_matrix) -> Matrix:
+        strengths = np.log1p(counts.toarray(), dtype=np.float32)
+        return np.asarray(strengths / np.maximum(strengths.max(axis=1, keepdims=True, initial=0), 1e-30))
 
 
 class TopicMixture:

@@ -70,6 +70,13 @@ class TwoViews:
         return np.asarray(unit_rows(np.hstack([encoded, WORD_WEIGHT * words])), dtype=np.float32)
 
 
+def space_of_words(texts: Sequence[str], random_state: int = 0) -> Matrix:
+    """The word view by itself, of these texts: a space that no encoder and no training has had a hand in."""
+    counts, _ = learn_words(texts, max_features=MAX_WORDS, min_df=FEWEST_TEXTS_WITH_WORD)
+    weighted = weigh_by_rarity(counts, word_rarity(counts))
+    return unit_rows(np.asarray(weighted @ _main_directions(weighted, random_state), dtype=np.float32))
+
+
 def _main_directions(weighted: csr_matrix, random_state: int) -> Matrix:
     """The leading right singular vectors, one a column; none where the texts share no words."""
     from sklearn.decomposition import TruncatedSVD

@@ -1,4 +1,4 @@
-"""Vectors of single words: from a file (word2vec text or binary, GloVe), or distilled from the encoder."""
+"""Vectors of single words: from a file (word2vec text or binary, GloVe), the encoder, or the texts themselves."""
 
 from __future__ import annotations
 
@@ -12,14 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import InputError
+from coterie.features.tokens import Tokens
 from coterie.types import Matrix, Progress, silent
+from coterie.vectors import unit_rows
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
     from coterie.features.transformer import TransformerEncoder
 
 LONGEST_WORD_BYTES = 1000
 WIDEST = 100_000
 """Numbers a word: a header that says more is damaged."""
+
+WINDOW = 5
+LENGTH = 3.0
 
 
 def distil(encoder: TransformerEncoder, vocabulary: Sequence[str], progress: Progress = silent) -> Matrix:
@@ -135,3 +142,42 @@ def _binary_rows(file: IO[bytes], name: str, count: int, width: int) -> Iterator
         if len(data) != 4 * width:
             raise InputError(f"{name}: ends within word {number:,} of {count:,}: fetch the file again")
         yield word.decode("utf-8", errors="replace"), _BinaryValues(data)
+
+
+def learnt_word_vectors(tokens: Tokens, words: int, dimensions: int, random_state: int) -> Matrix:
+    """Vectors of words that stand near the same words, from these texts alone.
+
+    The leading part of the positive pointwise mutual information of words at most WINDOW apart, which is what word2vec
+    factorises too (Levy and Goldberg 2014). Every vector is about as long as word2vec's; at most `words` dimensions.
+    """
+    from sklearn.utils.extmath import randomized_svd
+
+    information = _mutual_information(_pairs(tokens, words))
+    left, values, _ = randomized_svd(information, min(dimensions, words), n_iter=2, random_state=random_state)
+    return np.asarray(LENGTH * unit_rows(left * np.sqrt(values)), dtype=np.float32)
+
+
+def _pairs(tokens: Tokens, words: int) -> csr_matrix:
+    """How often two words stand at most WINDOW apart in a text."""
+    from scipy.sparse import csr_matrix
+
+    ids = tokens.ids
+    text = np.repeat(np.arange(len(tokens)), tokens.lengths)
+    counts = csr_matrix((words, words), dtype=np.float32)
+    for apart in range(1, WINDOW + 1):
+        together = np.flatnonzero(text[apart:] == text[:-apart])
+        ones = np.ones(len(together), dtype=np.float32)
+        counts += csr_matrix((ones, (ids[together], ids[together + apart])), shape=(words, words))
+    return csr_matrix(counts + counts.T)
+
+
+def _mutual_information(counts: csr_matrix) -> csr_matrix:
+    """log p(a, b) / (p(a) p(b)) where it is positive; rare words count as a little less rare, as in word2vec."""
+    found = counts.tocoo()
+    often = np.asarray(counts.sum(axis=0)).ravel().astype(np.float64)
+    damped = often**0.75
+    expected = often[found.row] * damped[found.col] / max(damped.sum(), 1e-300)
+    found.data = np.maximum(np.log(found.data / expected), 0).astype(np.float32)
+    information = found.tocsr()
+    information.eliminate_zeros()
+    return information

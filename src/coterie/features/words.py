@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from coterie.errors import InputError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+Splitter = Callable[[str], list[str]]
+"""A text to its words."""
 
 
 @cache
@@ -62,7 +65,26 @@ _CONTRACTIONS = frozenset(
 )
 
 
-def learn_words(texts: Sequence[str], **limits: Any) -> tuple[csr_matrix, list[str]]:
+def stems_of(text: str) -> list[str]:
+    """The telling words without their English endings: query, queries and querying are one."""
+    return [_stem(word) for word in telling_words_of(text)]
+
+
+@lru_cache(maxsize=1 << 18)
+def _stem(word: str) -> str:
+    return str(_stemmer().stemWord(word))
+
+
+@cache
+def _stemmer() -> Any:
+    import snowballstemmer
+
+    return snowballstemmer.stemmer("english")
+
+
+def learn_words(
+    texts: Sequence[str], splitter: Splitter = telling_words_of, **limits: Any
+) -> tuple[csr_matrix, list[str]]:
     """How often each word stands in each text, and the words; `limits` are scikit-learn's min_df and the like.
 
     A corpus in which no word passes the limits gives a table with no columns.
@@ -71,7 +93,7 @@ def learn_words(texts: Sequence[str], **limits: Any) -> tuple[csr_matrix, list[s
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import CountVectorizer
 
-    counter = CountVectorizer(analyzer=telling_words_of, dtype=np.float32, **limits)
+    counter = CountVectorizer(analyzer=splitter, dtype=np.float32, **limits)
     try:
         counts = csr_matrix(counter.fit_transform(texts))
     except ValueError:  # scikit-learn's way of saying that no word is left
@@ -81,15 +103,17 @@ def learn_words(texts: Sequence[str], **limits: Any) -> tuple[csr_matrix, list[s
     return counts, [str(word) for word in counter.get_feature_names_out()]
 
 
-def some_words(texts: Sequence[str], **limits: Any) -> tuple[csr_matrix, list[str]]:
+def some_words(
+    texts: Sequence[str], splitter: Splitter = telling_words_of, **limits: Any
+) -> tuple[csr_matrix, list[str]]:
     """The same for methods that have nothing but words to go by."""
-    counts, vocabulary = learn_words(texts, **limits)
+    counts, vocabulary = learn_words(texts, splitter, **limits)
     if not vocabulary:
         raise InputError("texts: no words were found in them. Use a method with an encoder, such as 'auto'.")
     return counts, vocabulary
 
 
-def count_words(texts: Sequence[str], vocabulary: Sequence[str]) -> csr_matrix:
+def count_words(texts: Sequence[str], vocabulary: Sequence[str], splitter: Splitter = telling_words_of) -> csr_matrix:
     """How often each word of the vocabulary stands in each text."""
     import numpy as np
     from scipy.sparse import csr_matrix
@@ -97,8 +121,6 @@ def count_words(texts: Sequence[str], vocabulary: Sequence[str]) -> csr_matrix:
 
     if not vocabulary or not texts:
         return csr_matrix((len(texts), len(vocabulary)), dtype=np.float32)
-    counts = csr_matrix(
-        CountVectorizer(analyzer=telling_words_of, vocabulary=vocabulary, dtype=np.float32).transform(texts)
-    )
+    counts = csr_matrix(CountVectorizer(analyzer=splitter, vocabulary=vocabulary, dtype=np.float32).transform(texts))
     counts.sort_indices()
     return counts

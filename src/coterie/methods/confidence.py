@@ -8,24 +8,15 @@ import numpy as np
 
 from coterie.features.graph import NEIGHBOURS, nearest_neighbours
 from coterie.types import Matrix
+from coterie.vectors import in_blocks
 
-ROWS_AT_ONCE = 512
 ASKED_ROWS = 2000
 SEARCHED_ROWS = 20_000
 
 
 def probabilities_of(vectors: Matrix, scores: Callable[[Matrix], Matrix], temperature: float) -> Matrix:
-    """softmax(scores / temperature), so that a row is bit for bit the same alone and in any company.
-
-    Products of matrices round by their shape, so every product has the same one: the last block is filled up.
-    """
-    parts = []
-    for start in range(0, len(vectors), ROWS_AT_ONCE):
-        part = np.asarray(vectors[start : start + ROWS_AT_ONCE])
-        block = np.zeros((ROWS_AT_ONCE, vectors.shape[1]), dtype=np.float32)
-        block[: len(part)] = part
-        parts.append(softmax(scores(block)[: len(part)] / temperature))
-    return np.concatenate(parts) if parts else scores(np.zeros((1, vectors.shape[1]), dtype=np.float32))[:0]
+    """softmax(scores / temperature), a row the same alone and in any company."""
+    return in_blocks(vectors, lambda block: softmax(scores(block) / temperature))
 
 
 def softmax(scores: Matrix) -> Matrix:

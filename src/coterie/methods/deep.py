@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, Self, TypeGuard, TypeVar
 
@@ -19,9 +18,10 @@ import torch
 from torch import Tensor, nn
 
 from coterie.engine.batch import Batch, batch_count, seed_torch
-from coterie.engine.checkpoint import NoCheckpoints, checkpoints_for, forget_checkpoints
-from coterie.engine.loop import Outcome, Training
+from coterie.engine.checkpoint import forget_checkpoints
+from coterie.engine.loop import Outcome
 from coterie.engine.phase import Model, Phase
+from coterie.engine.resumable import train
 from coterie.engine.workers import Workers
 from coterie.errors import ConfigError
 from coterie.features.transformer import TransformerEncoder
@@ -216,15 +216,11 @@ class Deep:
             seed_torch([self.random_state])
             model = self.model(self.settings, task).to(workers.device)
         model.begin(first_groups)
-        # The first process keeps them for all: of several that asked, only one would get the lock.
-        with checkpoints_for(*key) if workers.is_main else nullcontext(NoCheckpoints()) as checkpoints:
-            training = Training(
-                model, encoder, training_texts, judge=judge, seed=self.random_state, checkpoints=checkpoints,
-                workers=workers, truth=self.truth, progress=progress,
-                # A trained encoder is judged when all is done, in both spaces.
-                keep_best=not _is_trained(encoder),
-            )  # fmt: skip
-            outcome = training.run()
+        outcome = train(
+            model, encoder, training_texts, key, workers=workers, judge=judge, seed=self.random_state, truth=self.truth,
+            # A trained encoder is judged when all is done, in both spaces.
+            keep_best=not _is_trained(encoder), progress=progress,
+        )  # fmt: skip
         return model.cpu(), encoder.cpu(), outcome
 
     def _encodable(

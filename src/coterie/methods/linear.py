@@ -43,7 +43,7 @@ class LinearClassifier:
         if n_clusters == 1 or len(np.unique(labels)) < n_clusters:
             return None
         for penalty in (PENALTY, PENALTY / 100):
-            classifier = cls(*_regression(vectors, labels, n_clusters, penalty))
+            classifier = cls(*regression(vectors, labels, n_clusters, penalty))
             answers = classifier._scores(vectors).argmax(axis=1)
             if len(np.unique(answers)) == n_clusters:
                 classifier.temperature = fitting_temperature(vectors, classifier._scores)
@@ -67,7 +67,7 @@ class LinearClassifier:
         return np.asarray(vectors @ self.weights.T + self.bias)
 
 
-def _regression(vectors: Matrix, labels: Labels, n_clusters: int, penalty: float) -> tuple[Matrix, NDArray[np.float32]]:
+def regression(vectors: Matrix, labels: Labels, n_clusters: int, penalty: float) -> tuple[Matrix, NDArray[np.float32]]:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 

@@ -54,7 +54,7 @@ class _Linear(torch.autograd.Function):
     """With `bf16` the three products are of 16-bit numbers; what they give, and the weights themselves, have 32."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, bf16: bool) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, bf16: bool) -> Tensor:
         x, weight = _matrix(x, bf16), _matrix(weight, bf16)
         ctx.save_for_backward(x, weight)
         return _multiplied(x, weight, bias)
@@ -65,7 +65,16 @@ class _Linear(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         narrow = _matrix(grad.contiguous(), x.dtype == torch.bfloat16)
         grad_x = _multiplied(narrow, weight.t()) if ctx.needs_input_grad[0] else None
-        return grad_x, (narrow.t() @ x).to(grad.dtype), grad.sum(0), None
+        grad_bias = grad.sum(0) if ctx.needs_input_grad[2] else None
+        return grad_x, (narrow.t() @ x).to(grad.dtype), grad_bias, None
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None, bf16: bool) -> Tensor:
+    """x W' + b, of 16-bit numbers only where there are gradients."""
+    if not torch.is_grad_enabled():
+        return product(x, weight, bias)
+    result: Tensor = _Linear.apply(x, weight, bias, bf16)  # type: ignore[no-untyped-call]
+    return result
 
 
 class _FeedForward(torch.autograd.Function):
@@ -160,10 +169,7 @@ class Layer(torch.nn.Module):
         return functional.layer_norm(new.add_(x), x.shape[1:], norm.weight, norm.bias, self.eps)
 
     def _linear(self, x: Tensor, affine: Affine) -> Tensor:
-        if not torch.is_grad_enabled():
-            return product(x, affine.weight, affine.bias)
-        result: Tensor = _Linear.apply(x, affine.weight, affine.bias, self.bf16)  # type: ignore[no-untyped-call]
-        return result
+        return linear(x, affine.weight, affine.bias, self.bf16)
 
     def _feed_forward(self, x: Tensor) -> Tensor:
         if not torch.is_grad_enabled():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
+import sys
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 PACKAGES = (
     "coterie",
@@ -18,6 +21,13 @@ PACKAGES = (
     "pyarrow",
     "safetensors",
 )
+
+CONTAINER_FOLDER = Path("/sys/fs/cgroup")
+CONTAINER_MEMORY = (
+    ("memory.max", "memory.current", "memory.stat", "inactive_file"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"),
+)
+"""Limit, use, and what of it can go at once, in the second and the first version of Linux's control groups."""
 
 
 def versions() -> dict[str, str]:
@@ -55,11 +65,25 @@ def peak_memory_mb() -> float:
 
 def available_memory() -> int:
     """Bytes that can be used without swapping; all of the memory where the system does not tell."""
+    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with contextlib.suppress(OSError):
+        free = _numbers(Path("/proc/meminfo"))["MemAvailable:"] * 1024
+    return min(free, *(_left_in_container(*files) for files in CONTAINER_MEMORY))
+
+
+def _left_in_container(limit: str, used: str, statistics: str, reclaimable: str) -> int:
+    """What a container, which may hold less than the machine has, still allows; files that were read can go."""
+    folder = CONTAINER_FOLDER
     try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        # Version 2 says `max` where there is no limit.
+        allowed = int((folder / limit).read_text())
+        kept = int((folder / used).read_text()) - _numbers(folder / statistics)[reclaimable]
+    except (OSError, ValueError, KeyError):
+        return sys.maxsize
+    return max(0, allowed - kept)
+
+
+def _numbers(path: Path) -> dict[str, int]:
+    """A file of lines with a name, a number and perhaps a unit."""
+    lines = (line.split() for line in path.read_text(encoding="ascii").splitlines())
+    return {parts[0]: int(parts[1]) for parts in lines if len(parts) > 1 and parts[1].isdigit()}

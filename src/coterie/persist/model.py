@@ -27,10 +27,14 @@ FORMAT_VERSION = 1
 _FEATURE_CLASSES = {
     "bow": "coterie.features.bag:BagOfWords",
     "tfidf": "coterie.features.bag:Tfidf",
+    "stems": "coterie.features.bag:StemTfidf",
+    "ae": "coterie.features.compressed:Autoencoded",
+    "kate": "coterie.features.compressed:KateCodes",
     "lda": "coterie.features.bag:TopicMixture",
     "sif": "coterie.features.sif:Sif",
     "transformer": "coterie.features.transformer:TransformerEncoder",
     "two-views": "coterie.features.two_views:TwoViews",
+    "word-network": "coterie.features.word_network:WordNetwork",
 }
 _ASSIGNER_CLASSES = {
     "head": "coterie.methods.head:Head",

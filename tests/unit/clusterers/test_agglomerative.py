@@ -7,8 +7,8 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.datasets import make_blobs
 
-from coterie.clusterers import Agglomerative
-from coterie.clusterers.agglomerative import cut, merge_tree
+from coterie.clusterers import Agglomerative, agglomerative
+from coterie.clusterers.agglomerative import cut, merge_tree, pair_costs
 from coterie.errors import ConfigError
 from coterie.metrics.external import accuracy
 from coterie.vectors import group_means
@@ -27,9 +27,9 @@ def test_same_groups_as_scipy(name: str, metric: str, seed: int) -> None:
 def test_average_heights_are_scipys_and_ward_heights_half_their_squares() -> None:
     rows = np.random.default_rng(0).normal(size=(40, 3))
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    average = [height for height, _, _ in merge_tree(unit, np.ones(40), "average")]
+    average = [height for height, _, _ in merge_tree(pair_costs(unit, np.ones(40), "average"), np.ones(40), "average")]
     np.testing.assert_allclose(average, linkage(rows, "average", metric="cosine")[:, 2], atol=1e-5)
-    ward = [height for height, _, _ in merge_tree(rows, np.ones(40), "ward")]
+    ward = [height for height, _, _ in merge_tree(pair_costs(rows, np.ones(40), "ward"), np.ones(40), "ward")]
     np.testing.assert_allclose(ward, linkage(rows, "ward")[:, 2] ** 2 / 2, rtol=1e-4)
 
 
@@ -49,6 +49,18 @@ def test_beyond_the_limit_cells_are_merged(name: str) -> None:
     fitted = Agglomerative(6, linkage=name, max_rows=200, random_state=0).fit(rows)
     assert len(fitted.merges_) < 50
     assert accuracy(truth, fitted.labels_) == 1.0
+
+
+def test_where_memory_is_short_cells_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, truth = make_blobs(900, centers=6, n_features=8, cluster_std=0.5, random_state=0)
+    assert Agglomerative(6, linkage="ward").fit(rows).n_cells_ == 900
+    # A third of it for 300 x 300 distances of 4 bytes: 900 rows do not fit.
+    monkeypatch.setattr(agglomerative, "available_memory", lambda: 3 * 4 * 300**2)
+    fitted = Agglomerative(6, linkage="ward", random_state=0).fit(rows)
+    assert fitted.n_cells_ <= 75
+    assert accuracy(truth, fitted.labels_) == 1.0
+    assert Agglomerative(6, linkage="ward").fit(rows[:300]).n_cells_ == 300
+    assert [agglomerative.fitting_rows(most) for most in (100, 300, 12_000)] == [100, 300, 300]
 
 
 def test_more_groups_than_cells_still_gives_that_many() -> None:

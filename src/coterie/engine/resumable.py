@@ -1,0 +1,37 @@
+"""A training under a key: killed, the same one goes on where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+
+from torch import nn
+
+from coterie.engine.batch import Texts
+from coterie.engine.checkpoint import NoCheckpoints, checkpoints_for
+from coterie.engine.loop import Outcome, Training
+from coterie.engine.phase import Model
+from coterie.engine.workers import Workers
+from coterie.types import Labels, Progress, silent
+
+
+def train(
+    model: Model,
+    encoder: nn.Module,
+    texts: Texts,
+    key: Sequence[str],
+    *,
+    workers: Workers,
+    judge: Callable[[Labels], float] = lambda labels: 0.0,
+    seed: int = 0,
+    truth: Labels | None = None,
+    keep_best: bool = True,
+    progress: Progress = silent,
+) -> Outcome:
+    """Trains model and encoder; `key` describes the training in full. `forget_checkpoints` when all is done."""
+    # The first process keeps them for all: of several that asked, only one would get the lock.
+    with checkpoints_for(*key) if workers.is_main else nullcontext(NoCheckpoints()) as checkpoints:
+        return Training(
+            model, encoder, texts, judge=judge, seed=seed, checkpoints=checkpoints, workers=workers, truth=truth,
+            keep_best=keep_best, progress=progress,
+        ).run()  # fmt: skip

@@ -1,0 +1,161 @@
+"""Bags of words made narrow by a network that learns to say them again: an autoencoder, and KATE.
+
+Both are trained on the texts themselves, by the loop that trains everything, and need no encoder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from coterie.engine.batch import Batch, batch_count, seed_torch
+from coterie.engine.checkpoint import forget_checkpoints
+from coterie.engine.phase import Model, Phase
+from coterie.engine.resumable import train
+from coterie.engine.workers import Workers
+from coterie.features.bag import BagOfWords, StemStrengths, StemTfidf
+from coterie.nn.autoencoder import Autoencoder
+from coterie.nn.kate import Kate
+from coterie.nn.texts import StillTexts
+from coterie.types import Matrix, Progress, State, silent
+from coterie.vectors import in_blocks
+
+CODE_VERSION = 1
+"""To be raised when training gives other numbers: checkpoints of the old code are then not used."""
+
+
+class _Compressor(Model):
+    """A network that is trained to give back what it read."""
+
+    def __init__(self, network: nn.Module, phase: Phase, loss: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.network, self._phase, self._loss = network, phase, loss
+
+    def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
+        return {"network": list(self.network.parameters())}
+
+    def phases(self) -> list[Phase]:
+        return [self._phase]
+
+    def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:
+        vectors = batch.vectors(0)
+        return {"reconstruction": self._loss(self.network(vectors), vectors)}
+
+
+class Autoencoded:
+    """The code of an autoencoder d - 500 - 2000 - 200 - 2000 - 500 - d on TF-IDF of the 3,000 commonest stems.
+
+    As in ADSL: Adam, batches of 64, learning rate 5e-4, mean squared error. The paper gives no number of epochs: here
+    they make about 3,000 steps, and are at most 40.
+    """
+
+    kind: ClassVar[str] = "ae"
+    layers: ClassVar[tuple[int, ...]] = (500, 2000, 200)
+    steps: ClassVar[int] = 3000
+    most_epochs: ClassVar[int] = 40
+    batch_size: ClassVar[int] = 64
+    rate: ClassVar[float] = 5e-4
+    only_for_training: ClassVar[tuple[str, ...]] = ("decoder.", "out_bias")
+    """Beginnings of the names of weights that a finished model does without."""
+
+    def __init__(self, random_state: int = 0) -> None:
+        self.random_state = random_state
+        self.bag = self._new_bag()
+        self.network: nn.Module = nn.Module()
+
+    def fit_transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
+        read = self.bag.fit_transform(texts, progress)
+        with torch.random.fork_rng(devices=[]):
+            seed_torch([self.random_state])
+            self.network = self._new_network(read.shape[1])
+        self._learn(read, progress)
+        return self._codes(read)
+
+    def transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
+        return self._codes(self.bag.transform(texts, progress))
+
+    def state(self) -> State:
+        weights = self.network.state_dict().items()
+        arrays = {name: tensor.numpy() for name, tensor in weights if not name.startswith(self.only_for_training)}
+        state = State({"random_state": self.random_state, "width": len(self.bag.vocabulary)})
+        state.nest("network", State({}, arrays))
+        state.nest("bag", self.bag.state())
+        return state
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        made = cls(state.config["random_state"])
+        made.bag = type(made.bag).from_state(state.child("bag"))
+        made.network = made._new_network(state.config["width"])
+        arrays = state.child("network").arrays
+        weights = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+        made.network.load_state_dict(weights, strict=False)
+        return made
+
+    # What KATE does otherwise.
+
+    def _new_bag(self) -> BagOfWords:
+        return StemTfidf()
+
+    def _new_network(self, width: int) -> nn.Module:
+        return Autoencoder(width, self.layers)
+
+    @staticmethod
+    def _loss(made: Tensor, given: Tensor) -> Tensor:
+        return ((made - given) ** 2).sum(dim=1).mean()
+
+    # What both do.
+
+    def _learn(self, read: Matrix, progress: Progress) -> None:
+        workers = Workers()
+        size = min(self.batch_size, len(read))
+        epochs = min(max(1, round(self.steps / batch_count(len(read), size))), self.most_epochs)
+        # No groups yet, so nothing to judge.
+        phase = Phase(self.kind, epochs, {"network": self.rate}, {"reconstruction": 1.0}, size, judged=False)
+        model = _Compressor(self.network, phase, self._loss).to(workers.device)
+        key = [
+            self.kind,
+            str(CODE_VERSION),
+            torch.__version__,
+            str(self.random_state),
+            hashlib.sha256(read.data).hexdigest(),
+        ]
+        still = StillTexts([read], workers.device)
+        train(model, nn.Module(), still, key, workers=workers, seed=self.random_state, progress=progress)
+        self.network = model.network.cpu()
+        forget_checkpoints(*key)
+
+    def _codes(self, read: Matrix) -> Matrix:
+        def code(rows: Matrix) -> Matrix:
+            with torch.no_grad():
+                return np.asarray(self.network.encode(torch.from_numpy(rows)).numpy())  # type: ignore[operator]
+
+        return in_blocks(read, code)
+
+
+class KateCodes(Autoencoded):
+    """The code of a k-competitive autoencoder on log(1 + count) of the 3,000 commonest stems, the largest of a text 1.
+
+    As published for 128 topics: 32 winners, energy 6.26, binary cross-entropy, tied weights.
+    """
+
+    kind: ClassVar[str] = "kate"
+    topics: ClassVar[int] = 128
+    winners: ClassVar[int] = 32
+    energy: ClassVar[float] = 6.26
+
+    def _new_bag(self) -> BagOfWords:
+        return StemStrengths()
+
+    def _new_network(self, width: int) -> nn.Module:
+        return Kate(width, self.topics, self.winners, self.energy)
+
+    @staticmethod
+    def _loss(made: Tensor, given: Tensor) -> Tensor:
+        return functional.binary_cross_entropy_with_logits(made, given, reduction="none").sum(dim=1).mean()

@@ -1,0 +1,114 @@
+"""ADSL: document-level attention based on dynamic soft labels (Chen, Guo, Dai, Ling and Du, Interspeech 2019).
+
+Features of an autoencoder are clustered; how near a text is to the centroids makes its soft label; a densely connected
+CNN learns the labels, corrects them every `interval` epochs, and learns for every text how much to believe its
+label. Agglomerative clustering of the network's vectors h gives the groups. Equations and where they are:
+
+    (1)-(3)   soft labels                                  `losses.soft_labels.soft_labels`
+    (4)-(5)   labels corrected by the network              `losses.soft_labels.updated_labels`, `ADSL.refresh`
+    (6)       densely connected CNN, max-pooling           `nn.dense_cnn.DenseCnn`
+    (7)       softmax on h                                 `ADSL.scores`
+    (8)-(10)  cross-entropy, document-level attention      `losses.soft_labels`
+
+`variant` leaves parts out, by the names of Table 2: `one` learns the nearest centroid, `sl` the soft labels of the
+beginning, `dsl` corrects them, `adsl` does all of it.
+
+Deviations: the attention of a group sums to its size rather than to 1. The paper's word vectors are word2vec's; here
+they come from a file, or from the texts themselves; words that every English text has are left out. (5) is as printed;
+`update="normalised"` divides the sum in (4) by its total instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from coterie.engine.batch import Batch
+from coterie.engine.phase import ENCODER, Phase
+from coterie.losses.soft_labels import (
+    Update,
+    document_attention,
+    soft_labels,
+    updated_labels,
+    weighted_cross_entropy,
+)
+from coterie.methods.self_taught import Learner, Lesson, PreClustering, SelfTaughtSettings, Unsupervised
+from coterie.vectors import group_means
+
+Variant = Literal["one", "sl", "dsl", "adsl"]
+
+
+@dataclass(frozen=True)
+class ADSLSettings(SelfTaughtSettings):
+    """The paper's settings. `r` groups are found beforehand, by default as many as are asked for."""
+
+    features: Unsupervised = "ae"
+    variant: Variant = "adsl"
+    r: int | None = None
+    alpha: float = 10.0
+    delta: float = 0.85
+    interval: int = 6
+    update: Update = "softmax"
+    attention_rate: float = 1e-3
+
+
+class ADSL(Learner):
+    settings: ADSLSettings
+    settings_class: ClassVar[type[SelfTaughtSettings]] = ADSLSettings
+    original: Tensor
+    labels: Tensor
+    done: Tensor
+
+    def __init__(self, settings: ADSLSettings, lesson: Lesson) -> None:
+        super().__init__(settings, lesson)
+        self.classify = nn.Linear(lesson.width, lesson.groups)
+        self.v = nn.Parameter(torch.ones(lesson.rows))
+        self.register_buffer("original", torch.zeros(lesson.rows, lesson.groups))
+        self.register_buffer("labels", torch.zeros(lesson.rows, lesson.groups))
+        self.register_buffer("done", torch.zeros((), dtype=torch.long))
+
+    @staticmethod
+    def groups_before(settings: Any, n_clusters: int) -> int:
+        return settings.r or n_clusters
+
+    def begin(self, found: Sequence[PreClustering]) -> None:
+        z, groups = found[0].vectors, found[0].groups
+        centroids, _ = group_means(z, torch.ones(len(z), dtype=torch.float64).numpy(), groups)
+        self.original.copy_(soft_labels(torch.from_numpy(z), torch.from_numpy(centroids), self.settings.alpha))
+        if self.settings.variant == "one":
+            nearest = self.original.argmax(dim=1)
+            self.original.copy_(nn.functional.one_hot(nearest, self.lesson.groups))
+        self.labels.copy_(self.original)
+
+    def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
+        return {"classifier": list(self.classify.parameters()), "attention": [self.v]}
+
+    def phases(self) -> list[Phase]:
+        chosen = self.settings
+        rates = {ENCODER: chosen.rate, "classifier": chosen.rate}
+        if chosen.variant == "adsl":
+            rates["attention"] = chosen.attention_rate
+        return [Phase("soft labels", self.epochs(), rates, {"labels": 1.0}, self.batch_size)]
+
+    @torch.no_grad()
+    def refresh(self, vectors: Tensor, phase: Phase) -> None:
+        """(4)-(5), after every `interval` epochs; the later, the more the network's own answers count."""
+        chosen, n = self.settings, int(self.done)
+        if chosen.variant in ("dsl", "adsl") and n > 0 and n % chosen.interval == 0:
+            share = chosen.delta ** ((phase.epochs - n) / chosen.interval)
+            p = self.scores(vectors).softmax(dim=1)
+            self.labels.copy_(updated_labels(self.original, p, share, chosen.update))
+            self.v.fill_(1.0)
+        self.done += 1
+
+    def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:
+        beta = document_attention(self.v, self.labels.argmax(dim=1), self.lesson.groups)
+        log_p = self.scores(batch.vectors()).log_softmax(dim=1)
+        return {"labels": weighted_cross_entropy(log_p, self.labels[batch.rows], beta[batch.rows])}
+
+    def scores(self, vectors: Tensor) -> Tensor:
+        return torch.as_tensor(self.classify(vectors))

@@ -1,0 +1,213 @@
+"""What ADSL, STCC and Consensus share: a network on words that learns what unsupervised features have found.
+
+Unsupervised features are clustered; a model makes of that something to learn; a densely connected CNN on the words of
+the texts learns it; its vectors h are clustered in turn. No transformer has any part in it.
+
+Training can make things worse. So the groups that it began with and those in h are compared by their silhouettes in a
+space in which neither was found, that of the words; see `judge`. No labels are needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+
+from coterie.augment.base import digest_of
+from coterie.clusterers import Agglomerative, KMeans
+from coterie.engine.batch import batch_count, seed_torch
+from coterie.engine.checkpoint import forget_checkpoints
+from coterie.engine.loop import Outcome
+from coterie.engine.phase import Model
+from coterie.engine.resumable import train
+from coterie.engine.workers import Workers
+from coterie.features.two_views import space_of_words
+from coterie.features.word_network import WordNetwork
+from coterie.methods.base import Features, Fit
+from coterie.methods.judge import Judge, best_of
+from coterie.methods.nearest_centre import NearestCentre
+from coterie.nn.dense_cnn import WordTexts
+from coterie.nn.layers import has_bfloat16
+from coterie.types import Labels, Matrix, Progress, silent
+
+CODE_VERSION = 1
+"""To be raised when training gives other numbers: checkpoints of the old code are then not used."""
+
+Unsupervised = Literal["ae", "kate", "lda", "stems"]
+Clusterer = Literal["ward", "kmeans"]
+EPOCHS = {"fast": 18, "balanced": 36, "full": 60}
+LEAST_STEPS = 300
+RESTARTS = 10
+
+
+@dataclass(frozen=True)
+class SelfTaughtSettings:
+    """What all of them can be told.
+
+    `epochs` are left to the effort, and more of them where texts are few. A text is read to its word `max_words`.
+    `undo=False` keeps what was trained even where the beginning looks better. `bf16`: products of 16-bit numbers in
+    training; None where the processor has them.
+    """
+
+    epochs: int | None = None
+    batch_size: int = 64
+    rate: float = 1e-3
+    max_words: int = 256
+    undo: bool = True
+    bf16: bool | None = None
+
+
+@dataclass(frozen=True)
+class PreClustering:
+    """Unsupervised features, the texts as those, and the groups found there."""
+
+    features: Features
+    vectors: Matrix
+    groups: Labels
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a learner is built for: h has `width` coordinates; `groups` were found in features with `code` of them."""
+
+    width: int
+    groups: int
+    code: int
+    rows: int
+    effort: str
+
+
+class Learner(Model):
+    """The head on h, and what it has to learn."""
+
+    settings_class: ClassVar[type[SelfTaughtSettings]] = SelfTaughtSettings
+    clusterer: ClassVar[Clusterer] = "ward"
+    """What finds the groups in h."""
+
+    def __init__(self, settings: Any, lesson: Lesson) -> None:
+        super().__init__()
+        self.settings, self.lesson = settings, lesson
+
+    @staticmethod
+    def pre_clusterings(settings: Any) -> list[tuple[Unsupervised, Clusterer]]:
+        """What is clustered beforehand, and by what."""
+        return [(settings.features, "ward")]
+
+    @staticmethod
+    def groups_before(settings: Any, n_clusters: int) -> int:
+        """How many groups are to be found beforehand."""
+        return n_clusters
+
+    def begin(self, found: Sequence[PreClustering]) -> None:
+        """Makes of what was found beforehand something to learn."""
+        raise NotImplementedError
+
+    @property
+    def batch_size(self) -> int:
+        return min(int(self.settings.batch_size), self.lesson.rows)
+
+    def epochs(self) -> int:
+        if self.settings.epochs is not None:
+            return int(self.settings.epochs)
+        return max(EPOCHS[self.lesson.effort], round(LEAST_STEPS / batch_count(self.lesson.rows, self.batch_size)))
+
+
+class SelfTaught:
+    """A method of this family as `fit` sees it; `unsupervised` makes features by their name."""
+
+    def __init__(
+        self, name: str, learner: type[Learner], settings: SelfTaughtSettings,
+        unsupervised: Callable[[str], Features], *,
+        word_vectors: str | None, effort: str, random_state: int, truth: Labels | None = None,
+    ) -> None:  # fmt: skip
+        self.name, self.learner, self.settings, self.unsupervised = name, learner, settings, unsupervised
+        self.word_vectors, self.effort, self.random_state, self.truth = word_vectors, effort, random_state, truth
+        self.notes: list[str] = []
+
+    def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
+        count = self.learner.groups_before(self.settings, n_clusters)
+        found = self._found(texts, count, progress)
+        judge = Judge(space_of_words(texts, self.random_state), self.random_state)
+        network, key, outcome = self._taught(texts, found, count, judge, progress)
+        before, by = found[0], self.learner.clusterer
+        vectors = network.transform(texts)
+        candidates = {f"{by} on trained network": self._grouped(network, vectors, by, n_clusters)}
+        if self.settings.undo:
+            first, how = self.learner.pre_clusterings(self.settings)[0]
+            start = self._grouped(before.features, before.vectors, how, n_clusters)
+            candidates = {f"{how} on {first}": start, **candidates}
+        fit, evidence = best_of(candidates, [judge])
+        fit.candidates = candidates
+        notes = dict.fromkeys([*self.notes, *outcome.notes])
+        fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in notes)]
+        forget_checkpoints(*key)
+        return fit
+
+    def _found(self, texts: Sequence[str], groups: int, progress: Progress) -> list[PreClustering]:
+        """Every pre-clustering; features that several of them use are made once."""
+        made: dict[str, tuple[Features, Matrix]] = {}
+        found = []
+        for name, clusterer in self.learner.pre_clusterings(self.settings):
+            if name not in made:
+                features = self.unsupervised(name)
+                made[name] = features, features.fit_transform(texts, progress)
+            features, vectors = made[name]
+            found.append(PreClustering(features, vectors, self._clustered(vectors, clusterer, groups)))
+        return found
+
+    def _taught(
+        self, texts: Sequence[str], found: Sequence[PreClustering], groups: int, judge: Judge, progress: Progress
+    ) -> tuple[WordNetwork, list[str], Outcome]:
+        workers, chosen, seed = Workers(), self.settings, self.random_state
+        bf16 = has_bfloat16() if chosen.bf16 is None else chosen.bf16
+        network = WordNetwork.untrained(
+            texts, word_vectors=self.word_vectors, longest=chosen.max_words, bf16=bf16, random_state=seed
+        )
+        training_texts = WordTexts(network.network.to(workers.device), network.tokens(texts))
+        with torch.random.fork_rng(devices=[]):
+            seed_torch([seed])
+            lesson = Lesson(training_texts.width, groups, found[0].vectors.shape[1], len(texts), self.effort)
+            model = self.learner(chosen, lesson)
+        model.begin(found)
+        key = self._key(texts, found, network)
+        outcome = train(
+            model.to(workers.device), network.network, training_texts, key, workers=workers,
+            judge=judge, seed=seed, truth=self.truth, keep_best=False, progress=progress,
+        )  # fmt: skip
+        network.network.cpu()
+        return network, key, outcome
+
+    def _grouped(self, features: Features, vectors: Matrix, clusterer: Clusterer, n_clusters: int) -> Fit:
+        labels = self._clustered(vectors, clusterer, n_clusters)
+        return Fit(features, NearestCentre.of_groups(vectors, labels, n_clusters), vectors)
+
+    def _clustered(self, vectors: Matrix, clusterer: Clusterer, groups: int) -> Labels:
+        if clusterer == "ward":
+            return linked(vectors, groups, self.random_state, self.notes)
+        return KMeans(groups, n_init=RESTARTS, random_state=self.random_state).fit(vectors).labels_
+
+    def _key(self, texts: Sequence[str], found: Sequence[PreClustering], network: WordNetwork) -> list[str]:
+        settings = json.dumps({**asdict(self.settings), "effort": self.effort, "seed": self.random_state})
+        digest = hashlib.sha256(digest_of(texts).encode())
+        for part in found:
+            digest.update(np.ascontiguousarray(part.vectors).data)
+            digest.update(part.groups.tobytes())
+        digest.update(network.network.words.detach().cpu().numpy().data)
+        return [self.name, str(CODE_VERSION), torch.__version__, settings, digest.hexdigest()]
+
+
+def linked(vectors: Matrix, groups: int, random_state: int, notes: list[str]) -> Labels:
+    """Ward's linkage; where it could not be of single texts, that is noted."""
+    linkage = Agglomerative(groups, linkage="ward", random_state=random_state).fit(vectors)
+    notes += about_cells(linkage.n_cells_, len(vectors))
+    return np.asarray(linkage.labels_)
+
+
+def about_cells(cells: int, rows: int) -> list[str]:
+    """A note where fewer cells than texts were linked."""
+    return [f"linkage of {cells:,} micro-clusters instead of {rows:,} texts, to save memory"] if cells < rows else []

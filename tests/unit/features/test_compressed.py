@@ -1,0 +1,77 @@
+"""Autoencoder and KATE as features: they learn, they are found again, and no company changes a text's code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from coterie.features.compressed import Autoencoded, KateCodes
+
+THEMES = [
+    "bread oven flour baker dough",
+    "train ticket platform station delay",
+    "garden roses spade weeds lawn",
+]
+TRUTH = np.arange(60) % 3
+TEXTS = [" ".join(np.random.default_rng(row).permutation(THEMES[theme].split())[:3]) for row, theme in enumerate(TRUTH)]
+
+
+@pytest.fixture(params=[Autoencoded, KateCodes])
+def features(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type[Autoencoded]:
+    kind: type[Autoencoded] = request.param
+    monkeypatch.setattr(kind, "most_epochs", 150)
+    monkeypatch.setattr(kind, "rate", 2e-3)
+    monkeypatch.setattr(Autoencoded, "layers", (40, 80, 12))
+    return kind
+
+
+def test_codes_of_one_theme_are_alike(features: type[Autoencoded]) -> None:
+    codes = features(1).fit_transform(TEXTS)
+    assert codes.dtype == np.float32
+    codes = codes - codes.mean(axis=0)
+    codes /= np.linalg.norm(codes, axis=1, keepdims=True)
+    alike, same = codes @ codes.T, TRUTH[:, None] == TRUTH
+    assert alike[same].mean() > 0.4 > 0 > alike[~same].mean()
+
+
+def test_it_learns_to_say_again_what_it_read(features: type[Autoencoded], monkeypatch: pytest.MonkeyPatch) -> None:
+    def surprise(steps: int) -> float:
+        monkeypatch.setattr(features, "most_epochs", steps)
+        made = features(1)
+        made.fit_transform(TEXTS)
+        read = torch.from_numpy(made.bag.transform(TEXTS))
+        with torch.no_grad():
+            return float(made._loss(made.network(read), read))
+
+    assert surprise(150) < 0.7 * surprise(1)
+
+
+def test_the_published_shapes() -> None:
+    wide = Autoencoded()._new_network(3000)
+    assert [layer.out_features for layer in wide.encoder] == [500, 2000, 200]
+    assert [layer.in_features for layer in reversed(wide.decoder)] == [200, 2000, 500]
+    assert KateCodes()._new_network(3000).weight.shape == (128, 3000)
+
+
+def test_found_again_from_its_state_and_in_any_company(features: type[Autoencoded]) -> None:
+    made = features(1)
+    together = made.fit_transform(TEXTS)
+    restored = features.from_state(made.state())
+    np.testing.assert_array_equal(restored.transform(TEXTS), together)
+    np.testing.assert_array_equal(made.transform(TEXTS[::-1])[::-1], together)
+    np.testing.assert_array_equal(np.vstack([made.transform([text]) for text in TEXTS[:5]]), together[:5])
+
+
+def test_same_seed_same_codes_and_nothing_is_left_behind(
+    features: type[Autoencoded], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path))
+    before = torch.random.get_rng_state()
+    first, again, other = (features(seed).fit_transform(TEXTS) for seed in (1, 1, 2))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    np.testing.assert_array_equal(first, again)
+    assert np.abs(first - other).max() > 0.01
+    assert not list(tmp_path.rglob("*.safetensors"))

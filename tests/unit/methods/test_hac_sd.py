@@ -1,0 +1,104 @@
+"""HAC-SD: what is kept of the similarities, first groups, and a classifier that places what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from coterie.methods import hac_sd
+from coterie.methods.hac_sd import HacSd, HacSdSettings, _core, sparse_distances
+from coterie.metrics.external import accuracy
+from coterie.vectors import unit_rows
+
+
+class Given:
+    """Features that are given: text i is row i."""
+
+    kind = "given"
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self.rows = rows.astype(np.float32)
+
+    def fit_transform(self, texts: Sequence[str], progress: Any = None) -> np.ndarray:
+        return self.rows
+
+
+def blobs(rows: int = 240, spread: float = 0.6) -> tuple[np.ndarray, np.ndarray]:
+    centres = 4 * np.eye(6)[:4]
+    return make_blobs(rows, centers=centres, cluster_std=spread, random_state=0)
+
+
+def method(rows: np.ndarray, **settings: Any) -> HacSd:
+    return HacSd(HacSdSettings(**settings), lambda name: Given(rows), random_state=0)
+
+
+def test_similarities_that_stand_out_are_kept_by_hand() -> None:
+    # Two pairs of neighbours and nothing else in common: with k = 2, two of three similarities a text are kept.
+    rows = unit_rows(np.array([[1, 0.1, 0], [1, -0.1, 0], [0, 0.1, 1], [0, -0.1, 1]], dtype=np.float32))
+    distances = sparse_distances(rows, 4, 0)
+    cosine = rows @ rows.T
+    assert distances[0, 1] == pytest.approx(1 - cosine[0, 1], abs=1e-6)
+    assert distances[2, 3] == pytest.approx(1 - cosine[2, 3], abs=1e-6)
+    np.testing.assert_array_equal(distances[:2, 2:], 1)
+    np.testing.assert_array_equal(distances, distances.T)
+
+
+def test_a_text_keeps_as_many_as_a_group_has_on_average() -> None:
+    rows = unit_rows(np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32))
+    for k in (3, 10):
+        kept = (sparse_distances(rows, k, 0) < 1).sum(axis=1) - (rows @ rows.T > 1 - 1e-6).sum(axis=1) * 0
+        # Each keeps 300 / k by its own choice; what the other side keeps comes on top of that.
+        assert 300 / k * 0.8 <= kept.mean() <= 2 * 300 / k
+
+
+def test_groups_are_found() -> None:
+    rows, truth = blobs()
+    fit = method(rows).fit(["text"] * len(rows), 4)
+    assert accuracy(truth, fit.labels) > 0.97
+    assert 1 <= len(fit.history) <= 50
+    assert fit.history[-1]["sizes_changed"] < 0.05 or len(fit.history) == 50
+
+
+def test_beyond_the_limit_micro_clusters_stand_for_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, truth = blobs(400)
+    monkeypatch.setattr(hac_sd, "MOST_ROWS", 200)
+    fit = method(rows).fit(["text"] * 400, 4)
+    assert accuracy(truth, fit.labels) > 0.97
+    assert fit.evidence == [{"note": "linkage of 50 micro-clusters instead of 400 texts, to save memory"}]
+
+
+def test_iterations_put_misplaced_texts_right() -> None:
+    rows, truth = blobs()
+    wrong = truth.copy()
+    wrong[::12] = (wrong[::12] + 1) % 4
+    solved = method(rows)
+    labels = wrong
+    for turn in range(6):
+        labels = solved._placed_anew(unit_rows(rows.astype(np.float32)), labels, 4, turn)
+    assert accuracy(truth, labels) > accuracy(truth, wrong) + 0.05
+
+
+def test_what_trains_is_no_outlier_and_not_too_much_of_a_group() -> None:
+    random = np.random.default_rng(0)
+    rows = np.vstack([random.normal(size=(40, 3)), [[50, 50, 50]]]).astype(np.float32)
+    core = _core(rows, np.arange(41), 100, np.random.default_rng(0))
+    assert 40 not in core
+    assert len(_core(rows, np.arange(41), 7.9, np.random.default_rng(0))) == 7
+    assert _core(rows, np.array([5]), 0.5, np.random.default_rng(0)).tolist() == [5]
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_any_number_of_groups(k: int) -> None:
+    rows, _ = blobs(60)
+    assert len(set(method(rows).fit(["text"] * 60, k).labels.tolist())) == k
+
+
+def test_no_turns_leave_the_first_groups() -> None:
+    rows, truth = blobs()
+    fit = method(rows, turns=0).fit(["text"] * len(rows), 4)
+    assert fit.history == []
+    assert accuracy(truth, fit.labels) > 0.9

@@ -1,0 +1,309 @@
+"""ADSL, STCC and Consensus: what is learnt, when labels change, who is believed, and what is kept in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.testing import assert_close
+
+from coterie import TextClusterer
+from coterie.clusterers import agglomerative
+from coterie.engine import checkpoint
+from coterie.errors import ConfigError
+from coterie.losses.soft_labels import document_attention, soft_labels, updated_labels
+from coterie.methods.adsl import ADSL, ADSLSettings
+from coterie.methods.base import labels_of
+from coterie.methods.consensus import Consensus, ConsensusSettings, agreement
+from coterie.methods.self_taught import Learner, Lesson, PreClustering, SelfTaught
+from coterie.methods.stcc import STCC, STCCSettings, binary_codes
+from coterie.metrics.external import accuracy
+from coterie.registry import SELF_TAUGHT
+from coterie.types import State
+
+THEMES = [
+    "bread oven flour baker dough crust yeast rolls",
+    "train ticket platform station delay carriage rails conductor",
+    "garden roses spade weeds lawn hedge bulbs shears",
+    "bank loan account interest payment cheque cashier deposit",
+]
+ROWS = 160
+TRUTH = np.arange(ROWS) % 4
+TEXTS = [" ".join(np.random.default_rng(row).permutation(THEMES[theme].split())[:5]) for row, theme in enumerate(TRUTH)]
+
+
+class Given:
+    """Features that are given: a text's vector is near the axis of its theme, or of the group it is said to have."""
+
+    kind = "given"
+
+    def __init__(self, groups: np.ndarray, noise: float = 0.2) -> None:
+        random = np.random.default_rng(0)
+        self.rows = (np.eye(6)[groups] + noise * random.normal(size=(len(groups), 6))).astype(np.float32)
+
+    def fit_transform(self, texts: Sequence[str], progress: Any = None) -> np.ndarray:
+        return self.rows
+
+    def state(self) -> State:
+        return State({})
+
+
+def method_of(learner: type[Learner], features: Any, **settings: Any) -> SelfTaught:
+    chosen = learner.settings_class(**{"epochs": 12, "batch_size": 32} | settings)
+    return SelfTaught("adsl", learner, chosen, lambda name: features, word_vectors=None, effort="fast", random_state=0)
+
+
+def adsl_of(groups: np.ndarray = TRUTH, n_groups: int = 4, **settings: Any) -> ADSL:
+    torch.manual_seed(0)
+    model = ADSL(ADSLSettings(**settings), Lesson(3, n_groups, 6, len(groups), "fast"))
+    model.begin([PreClustering(Given(groups), Given(groups).rows, groups)])  # type: ignore[arg-type]
+    return model
+
+
+def watched(learner: type[Learner]) -> tuple[type[Learner], list[Any]]:
+    """The same learner, and a list in which the one that was trained will stand."""
+    made: list[Any] = []
+
+    class Watched(learner):  # type: ignore[misc, valid-type]
+        def begin(self, found: Sequence[PreClustering]) -> None:
+            super().begin(found)
+            made.append(self)
+
+    return Watched, made
+
+
+@pytest.fixture(autouse=True)
+def own_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+# ADSL's labels
+
+
+def test_the_first_labels_are_soft_or_hard() -> None:
+    z = torch.from_numpy(Given(TRUTH).rows)
+    centroids = torch.stack([z[group == TRUTH].mean(dim=0) for group in range(4)])
+    soft = adsl_of()
+    assert_close(soft.labels, soft_labels(z, centroids, 10.0))
+    hard = adsl_of(variant="one")
+    assert set(hard.labels.unique().tolist()) == {0.0, 1.0}
+    assert torch.equal(hard.labels.argmax(dim=1), soft.labels.argmax(dim=1))
+
+
+@pytest.mark.parametrize(
+    ("variant", "epochs_with_new_labels"), [("one", []), ("sl", []), ("dsl", [3, 6]), ("adsl", [3, 6])]
+)
+def test_labels_are_corrected_every_few_epochs(variant: Any, epochs_with_new_labels: list[int]) -> None:
+    model = adsl_of(variant=variant, interval=3, epochs=8)
+    vectors, phase = torch.randn(ROWS, 3), model.phases()[0]
+    changed = []
+    for epoch in range(8):
+        before = model.labels.clone()
+        with torch.no_grad():
+            model.v.fill_(0.5)
+        model.refresh(vectors, phase)
+        if not torch.equal(model.labels, before):
+            changed.append(epoch)
+            share = 0.85 ** ((8 - epoch) / 3)
+            p = model.scores(vectors).softmax(dim=1)
+            assert_close(model.labels, updated_labels(model.original, p, share, "softmax"))
+        assert model.v[0].item() == (1.0 if changed[-1:] == [epoch] else 0.5), "v starts again with new labels"
+    assert changed == epochs_with_new_labels
+
+
+def test_the_loss_is_that_of_the_paper(batch_of: Callable[..., Any]) -> None:
+    model = adsl_of()
+    with torch.no_grad():
+        model.v.copy_(torch.rand(ROWS) + 0.5)
+    vectors, rows = torch.randn(ROWS, 3), [3, 0, 77]
+    beta = document_attention(model.v, model.labels.argmax(dim=1), 4).detach()
+    p = model.scores(vectors[rows]).softmax(dim=1)
+    by_hand = sum(-float(beta[row]) * (model.labels[row] * p[place].log()).sum() for place, row in enumerate(rows)) / 3
+    assert_close(model.losses(batch_of([vectors], rows), model.phases()[0])["labels"], by_hand)
+
+
+def test_only_adsl_learns_whom_to_believe() -> None:
+    for variant in ("one", "sl", "dsl"):
+        assert "attention" not in adsl_of(variant=variant).phases()[0].rates
+    assert "attention" in adsl_of().phases()[0].rates
+
+
+def test_texts_with_wrong_labels_are_believed_less() -> None:
+    """One text in eight is told to be of the next theme; its words say otherwise."""
+    wrong = np.arange(ROWS) % 8 == 5
+    told = np.where(wrong, (TRUTH + 1) % 4, TRUTH)
+    learner, made = watched(ADSL)
+    # Never corrected, so that the labels stay wrong and the attention is not begun anew.
+    method_of(learner, Given(told), interval=100).fit(TEXTS, 4)
+    model = made[0]
+    assert accuracy(told.tolist(), model.labels.argmax(dim=1).tolist()) == 1
+    beta = document_attention(model.v, model.labels.argmax(dim=1), 4).detach().numpy()
+    assert beta[wrong].mean() < beta[~wrong].mean() - 0.01
+    assert (beta[wrong] < np.quantile(beta[~wrong], 0.1)).mean() > 0.9
+
+
+def test_corrected_labels_are_better_than_the_first_ones() -> None:
+    learner, made = watched(ADSL)
+    method_of(learner, Given(TRUTH, noise=0.4), alpha=1.0).fit(TEXTS, 4)
+    first, last = (labels.argmax(dim=1).tolist() for labels in (made[0].original, made[0].labels))
+    assert accuracy(TRUTH.tolist(), last) > accuracy(TRUTH.tolist(), first) + 0.03
+
+
+def test_other_numbers_of_groups_beforehand() -> None:
+    learner, made = watched(ADSL)
+    fit = method_of(learner, Given(TRUTH), r=7, undo=False).fit(TEXTS, 4)
+    assert made[0].labels.shape == (ROWS, 7)
+    assert sorted(set(fit.labels.tolist())) == [0, 1, 2, 3]
+    assert accuracy(TRUTH.tolist(), fit.labels.tolist()) > 0.95
+
+
+# STCC and Consensus
+
+
+def test_codes_by_hand() -> None:
+    z = torch.tensor([[1.0, 5.0], [2.0, 1.0], [3.0, 4.0]])
+    assert binary_codes(z).tolist() == [[0, 1], [0, 0], [1, 0]]
+
+
+def test_stcc_learns_the_codes() -> None:
+    learner, made = watched(STCC)
+    fit = method_of(learner, Given(TRUTH), undo=False, epochs=25).fit(TEXTS, 4)
+    assert fit.history[-1]["losses"]["codes"] < 0.8 * fit.history[0]["losses"]["codes"]
+    assert_close(made[0].codes, binary_codes(torch.from_numpy(Given(TRUTH).rows)))
+    assert accuracy(TRUTH.tolist(), fit.labels.tolist()) > 0.95
+
+
+def test_agreement_by_hand() -> None:
+    first = np.array([0, 0, 0, 1, 1, 2])
+    renamed = np.array([2, 2, 0, 0, 0, 1])
+    other = np.array([0, 0, 0, 1, 1, 1])
+    assert agreement([first, renamed], 3).tolist() == [True, True, False, True, True, True]
+    assert agreement([first, renamed, other], 3).tolist() == [True, True, False, True, True, False]
+    assert agreement([first], 3).all()
+
+
+def test_consensus_learns_only_where_all_agree(batch_of: Callable[..., Any]) -> None:
+    model = Consensus(ConsensusSettings(), Lesson(3, 2, 6, 4, "fast"))
+    rows = np.zeros((4, 6), dtype=np.float32)
+    groups = [np.array(found) for found in ([0, 0, 1, 1], [1, 1, 0, 1], [0, 0, 1, 1])]
+    model.begin([PreClustering(None, rows, found) for found in groups])  # type: ignore[arg-type]
+    assert model.agreed.tolist() == [True, True, True, False]
+    vectors = torch.randn(4, 3)
+    log_p = model.scores(vectors).log_softmax(dim=1)
+    by_hand = -(log_p[0, 0] + log_p[1, 0] + log_p[2, 1]) / 4
+    assert_close(model.losses(batch_of([vectors], [0, 1, 2, 3]), model.phases()[0])["agreed"], by_hand)
+
+
+# What is kept
+
+
+class Misled(ADSL):
+    """Learns groups that have nothing to do with the texts."""
+
+    def begin(self, found: Sequence[PreClustering]) -> None:
+        order = np.random.default_rng(1).permutation(ROWS)
+        super().begin([PreClustering(found[0].features, found[0].vectors[order], found[0].groups[order])])
+
+
+def test_training_that_makes_it_worse_is_undone() -> None:
+    kept = method_of(Misled, Given(TRUTH, noise=0.1)).fit(TEXTS, 4)
+    assert [entry["kept"] for entry in kept.evidence] == [True, False]
+    assert accuracy(TRUTH.tolist(), kept.labels.tolist()) == 1
+    trained = method_of(Misled, Given(TRUTH, noise=0.1), undo=False).fit(TEXTS, 4)
+    assert [entry["candidate"] for entry in trained.evidence] == ["ward on trained network"]
+    assert accuracy(TRUTH.tolist(), trained.labels.tolist()) < 0.9
+    assert len(kept.history) == len(trained.history) == 12, "what was undone is told all the same"
+
+
+def test_training_that_makes_it_better_is_kept() -> None:
+    """Features in which groups overlap, and words that tell them apart."""
+    fit = method_of(ADSL, Given(TRUTH, noise=0.4), alpha=1.0).fit(TEXTS, 4)
+    assert [entry["kept"] for entry in fit.evidence] == [False, True]
+    assert accuracy(TRUTH.tolist(), fit.labels.tolist()) > 0.97
+    np.testing.assert_array_equal(labels_of(fit.assigner.probabilities(fit.features.transform(TEXTS))), fit.labels)
+
+
+def test_it_is_told_when_memory_was_too_short_for_single_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agglomerative, "available_memory", lambda: 3 * 4 * 100**2)
+    fit = method_of(ADSL, Given(TRUTH), epochs=1).fit(TEXTS, 4)
+    notes = [entry["note"] for entry in fit.evidence if "note" in entry]
+    assert notes == ["linkage of 25 micro-clusters instead of 160 texts, to save memory"]
+    assert accuracy(TRUTH.tolist(), fit.labels.tolist()) == 1
+
+
+def test_killed_it_goes_on_and_ends_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels, attention and the number of epochs done are in the checkpoint, or the second half would differ."""
+    monkeypatch.setattr(checkpoint, "LEAST_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoint, "LARGEST_SHARE_OF_TIME", 1e9)
+    options: dict[str, Any] = {"interval": 2, "epochs": 6, "undo": False, "attention_rate": 0.01}
+    whole = method_of(ADSL, Given(TRUTH, noise=0.4), **options).fit(TEXTS, 4)
+    steps: list[int] = []
+
+    def killed_at(step: int) -> Callable[[str, int, int], None]:
+        def progress(stage: str, done: int, total: int) -> None:
+            steps.append(done)
+            if done == step:
+                raise RuntimeError("killed")
+
+        return progress
+
+    with pytest.raises(RuntimeError, match="killed"):
+        method_of(ADSL, Given(TRUTH, noise=0.4), **options).fit(TEXTS, 4, killed_at(23))
+    del steps[:]
+    again = method_of(ADSL, Given(TRUTH, noise=0.4), **options).fit(TEXTS, 4, killed_at(-1))
+    assert min(steps) > 20, "it went on where it was"
+    np.testing.assert_array_equal(again.vectors, whole.vectors)
+    assert [entry["losses"] for entry in again.history] == [entry["losses"] for entry in whole.history]
+
+
+# As users see them
+
+
+@pytest.mark.parametrize("name", SELF_TAUGHT)
+def test_no_encoder_is_ever_touched(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from coterie.features import compressed, transformer
+
+    def never(*args: Any, **options: Any) -> None:
+        raise AssertionError("an encoder was built")
+
+    monkeypatch.setattr(transformer.TransformerEncoder, "__init__", never)
+    monkeypatch.setattr(compressed.Autoencoded, "most_epochs", 5)
+    fitted = TextClusterer(4, method=name, settings={"epochs": 2}).fit(TEXTS)
+    assert len(set(fitted.labels_.tolist())) == 4
+
+
+def test_options_of_no_use_are_refused() -> None:
+    with pytest.raises(ConfigError, match="'adsl' uses no encoder"):
+        TextClusterer(4, method="adsl", encoder="bert-base-uncased").fit(TEXTS)
+    with pytest.raises(ConfigError, match="augmented columns are of no use to the method 'stcc'"):
+        TextClusterer(4, method="stcc").fit(TEXTS, views=[TEXTS])
+    with pytest.raises(ConfigError, match="variant='best' of the method 'adsl' does not fit"):
+        TextClusterer(4, method="adsl", settings={"variant": "best"}).fit(TEXTS)
+    with pytest.raises(ConfigError, match="word vectors are of no use to the method 'hac-sd'"):
+        TextClusterer(4, method="hac-sd", word_vectors="file.txt").fit(TEXTS)
+
+
+def test_every_training_has_a_place_of_its_own() -> None:
+    def key(texts: list[str] = TEXTS, groups: np.ndarray = TRUTH, **changes: Any) -> list[str]:
+        method = method_of(ADSL, Given(groups), **changes)
+        found = method._found(texts, 4, lambda *told: None)
+        from coterie.features.word_network import WordNetwork
+
+        network = WordNetwork.untrained(texts, word_vectors=None, longest=9, bf16=False, random_state=0)
+        return method._key(texts, found, network)
+
+    assert key() == key()
+    others = [key([*TEXTS[:-1], "bread"]), key(groups=(TRUTH + 1) % 4), key(alpha=3.0)]
+    assert len({tuple(found) for found in [key(), *others]}) == 4
+
+
+def test_settings_are_the_papers() -> None:
+    chosen = ADSLSettings()
+    assert (chosen.alpha, chosen.delta, chosen.interval, chosen.batch_size, chosen.rate) == (10, 0.85, 6, 64, 1e-3)
+    assert replace(STCCSettings(), batch_size=64).features == "ae"
