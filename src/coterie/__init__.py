@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from coterie.errors import ConfigError, CoterieError, InputError, ModelFormatError
     from coterie.estimator import TextClusterer
     from coterie.result import Clustering
-    from coterie.systems import AECL, RSTC, SCCL, VaSCL
+    from coterie.systems import AECL, DECCRL, RSTC, SCCL, VaSCL
 
 __all__ = [
     "AECL",
+    "DECCRL",
     "RSTC",
     "SCCL",
     "Clustering",
@@ -29,6 +30,7 @@ __all__ = [
 
 _HOMES = {
     "AECL": "systems",
+    "DECCRL": "systems",
     "RSTC": "systems",
     "SCCL": "systems",
     "VaSCL": "systems",

@@ -12,7 +12,7 @@ from coterie.errors import ConfigError
 if TYPE_CHECKING:
     from coterie.features.transformer import TransformerEncoder
     from coterie.methods.base import Features, Method
-    from coterie.methods.deep import DeepModel
+    from coterie.methods.deep import Deep, DeepModel
     from coterie.types import Labels
 
 Effort = Literal["fast", "balanced", "full"]
@@ -66,6 +66,12 @@ DEEP = {
         MethodInfo("rstc", "pseudo-labels by self-adaptive optimal transport", "Zheng et al. 2023"),
         "coterie.methods.rstc:RSTC",
     ),
+    "deccrl": (
+        MethodInfo(
+            "deccrl", "texts drawn to centres that must explain their words: groups with topics", "Yin et al. 2022"
+        ),
+        "coterie.methods.deccrl:DECCRL",
+    ),
     "vascl": (
         MethodInfo("vascl", "contrast with virtual augmentations, then k-means", "Zhang et al. 2022"),
         "coterie.methods.vascl:VaSCL",
@@ -110,11 +116,14 @@ def build(name: str, settings: Settings) -> Method:
     if settings.effort not in EFFORTS:
         raise ConfigError(f"effort={settings.effort!r} is not known: use one of {', '.join(EFFORTS)}")
     name = DEFAULT_METHOD if name == AUTO else name
+    reads_words = name.startswith("sif+")
     if name in DEEP:
-        method: Method = _deep(name, settings)
+        deep = _deep(name, settings)
+        reads_words = deep.model.words_wanted(deep.settings) is not None
+        method: Method = deep
     else:
         method = _duet(settings) if name == "duet" else _two_step(name, settings)
-    _refuse_unused(name, settings)
+    _refuse_unused(name, settings, reads_words)
     return method
 
 
@@ -125,15 +134,15 @@ def model_class(name: str) -> type[DeepModel]:
     return found
 
 
-def _refuse_unused(name: str, settings: Settings) -> None:
+def _refuse_unused(name: str, settings: Settings, reads_words: bool) -> None:
     """An option that a method does not use would be ignored without a word."""
     feature = name.split("+")[0]
     if name not in DEEP and (settings.own or settings.views):
         what = f"the setting {next(iter(settings.own))!r} is" if settings.own else "augmented columns are"
         raise ConfigError(f"{what} of no use to the method {name!r}: leave it out, or use one of {', '.join(DEEP)}")
-    if settings.word_vectors is not None and feature != "sif":
+    if settings.word_vectors is not None and not reads_words:
         raise ConfigError(
-            f"word vectors are of no use to the method {name!r}: leave them out, or use a method with sif"
+            f"word vectors are of no use to the method {name!r}: leave them out, or use deccrl or a method with sif"
         )
     if feature in ("duet", "minilm", *DEEP) or (feature == "sif" and settings.word_vectors is None):
         return
@@ -149,7 +158,7 @@ def _duet(settings: Settings) -> Method:
     return Duet(_encoder(settings), patience=PATIENCE[settings.effort], random_state=settings.random_state)
 
 
-def _deep(name: str, settings: Settings) -> Method:
+def _deep(name: str, settings: Settings) -> Deep:
     from coterie.methods.deep import Deep
     from coterie.methods.settings import read_settings
 
@@ -163,6 +172,7 @@ def _deep(name: str, settings: Settings) -> Method:
         random_state=settings.random_state,
         views=settings.views,
         truth=settings.truth,
+        word_vectors=settings.word_vectors,
     )
 
 

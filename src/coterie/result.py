@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,26 +18,30 @@ if TYPE_CHECKING:
     import polars as pl
 
     from coterie.estimator import TextClusterer
+    from coterie.methods.topics import Topic
 
 
 @dataclass(frozen=True)
 class Group:
-    """One group: its number, how many texts it has, its words with scores, and telling texts."""
+    """One group: its number, how many texts it has, its words with scores, telling texts, its topics if it has any."""
 
     id: int
     size: int
     words: list[tuple[str, float]]
     examples: list[str]
     confidence: float
+    topics: list[Topic] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         words = [{"word": word, "score": score} for word, score in self.words]
+        topics = {"topics": [topic.to_dict() for topic in self.topics]} if self.topics else {}
         return {
             "id": self.id,
             "size": self.size,
             "confidence": round(self.confidence, 4),
             "words": words,
             "examples": self.examples,
+            **topics,
         }
 
 
@@ -100,6 +104,7 @@ def describe(texts: Sequence[str], model: TextClusterer) -> Clustering:
             words=words[group],
             examples=[texts[row] for row in examples[group]],
             confidence=float(confidence[labels == group].mean()),
+            topics=model.topics_.of_group(group) if model.topics_ else [],
         )
         for group in range(n_clusters)
     ]

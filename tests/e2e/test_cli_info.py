@@ -13,7 +13,7 @@ import coterie
 
 Cli = Callable[..., Any]
 
-COMMANDS = ["fit", "predict", "evaluate", "methods", "encoders", "doctor"]
+COMMANDS = ["fit", "predict", "evaluate", "topics", "methods", "encoders", "doctor"]
 HEAVY = {"torch", "transformers", "sklearn", "scipy", "polars", "pyarrow", "numpy"}
 
 

@@ -12,7 +12,7 @@ from typing import NoReturn, TextIO
 import typer
 
 from coterie import __version__
-from coterie.cli import doctor, encoders, evaluate, fit, methods, predict
+from coterie.cli import doctor, encoders, evaluate, fit, methods, predict, topics
 from coterie.errors import CoterieError
 
 BAD_INPUT = 2
@@ -33,6 +33,7 @@ for command in (
     fit.fit,
     predict.predict,
     evaluate.evaluate,
+    topics.topics,
     methods.methods,
     encoders.encoders,
     doctor.doctor,

@@ -14,30 +14,41 @@ SCORED_ROWS = 2048
 
 
 class Centres(DeepModel):
-    """A centre for every group, first at the mean of the first groups, and a target for every text."""
+    """A centre for every group, first at the mean of the first groups, and a target for every text.
+
+    Centres are in the space of `latent`, which has `dimensions` numbers a text; by default it is the encoder's own.
+    """
 
     only_for_training: ClassVar[tuple[str, ...]] = ("first_groups", "target", "placed")
     target: Tensor
     placed: Tensor
 
-    def __init__(self, settings: Any, task: Task) -> None:
+    def __init__(self, settings: Any, task: Task, dimensions: int | None = None) -> None:
         super().__init__(settings, task)
-        self.centres = nn.Parameter(torch.zeros(task.n_clusters, task.width))
+        self.centres = nn.Parameter(torch.zeros(task.n_clusters, dimensions or task.width))
         self.register_buffer("target", torch.zeros(task.rows, task.n_clusters))
         self.register_buffer("placed", torch.zeros((), dtype=torch.bool))
+
+    def latent(self, vectors: Tensor) -> Tensor:
+        """The encoder's vectors in the space of the centres."""
+        return torch.as_tensor(self.scale * vectors)
 
     @torch.no_grad()
     def start_at_first_groups(self, vectors: Tensor) -> None:
         """Once: each centre goes to the mean of its first group."""
         if self.placed:
             return
-        sums = torch.zeros_like(self.centres).index_add_(0, self.first_groups, vectors)
-        sizes = self.first_groups.bincount(minlength=len(sums)).clamp_min(1)
-        self.centres.copy_(self.scale * sums / sizes[:, None])
+        self.centres.copy_(self.means_of(self.first_groups, vectors))
         self.placed.fill_(True)
+
+    @torch.no_grad()
+    def means_of(self, groups: Tensor, vectors: Tensor) -> Tensor:
+        """The mean of each group in the space of the centres."""
+        sums = torch.zeros_like(self.centres).index_add_(0, groups, self.latent(vectors))
+        return sums / groups.bincount(minlength=len(sums)).clamp_min(1)[:, None]
 
     @torch.no_grad()
     def renew_target(self, vectors: Tensor, alpha: float) -> None:
         """The target distribution over all texts."""
-        parts = [student_t(self.scale * part, self.centres, alpha) for part in torch.split(vectors, SCORED_ROWS)]
+        parts = [student_t(self.latent(part), self.centres, alpha) for part in torch.split(vectors, SCORED_ROWS)]
         self.target.copy_(target_distribution(torch.cat(parts)))

@@ -173,6 +173,14 @@ class Run:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ModelFormatError(f"{self.folder}: metrics.json cannot be read ({error}): fit again") from error
 
+    def groups(self) -> list[dict[str, Any]]:
+        """What `clusters.json` says of every group."""
+        try:
+            groups = json.loads((self.folder / "clusters.json").read_text(encoding="utf-8"))
+            return [dict(group) for group in groups]
+        except (OSError, ValueError, TypeError) as error:
+            raise ModelFormatError(f"{self.folder}: clusters.json cannot be read ({error}): fit again") from error
+
     def model(self) -> TextClusterer:
         from coterie.persist.model import load_model
 

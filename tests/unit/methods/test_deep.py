@@ -32,6 +32,7 @@ SHORT: dict[str, dict[str, Any]] = {
     "aecl": {"contrast_epochs": 1, "guided_epochs": 3, "joint_epochs": 2},
     "sccl": {"epochs": 2},
     "rstc": {"epochs": 2},
+    "deccrl": {"epochs": 2, "topic_epochs": 2},
     "vascl": {"epochs": 2},
 }
 
