@@ -15,7 +15,7 @@ from typing import Any
 
 from coterie.persist.environment import machine, versions
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(os.environ.get("COTERIE_RESULTS", Path(__file__).parent / "results"))
 EIGHT = [
     "agnews",
     "searchsnippets",
@@ -29,17 +29,38 @@ EIGHT = [
 
 
 def bench_set(name: str) -> tuple[list[str], list[str]]:
-    """Labels and texts of a benchmark file, in an order that does not follow the labels."""
-    import numpy as np
+    """Labels and texts of a benchmark file, in an order that does not follow the labels.
 
+    To try a script out, COTERIE_ROWS says how many of them are enough.
+    """
+    rows = _rows(_data_folder() / f"{name}.tsv.gz", cells=2)
+    return [label for label, _ in rows], [text for _, text in rows]
+
+
+def augmented_views(name: str, kind: str) -> list[list[str]]:
+    """Others' augmentations of a set in the order of `bench_set`: the columns after label and text.
+
+    They are read from NAME_KIND.tsv.gz in the folder `augmented` beside that of the texts.
+    """
+    rows = _rows(_data_folder().parent / "augmented" / f"{name}_{kind}.tsv.gz", cells=4)
+    return [list(view) for view in zip(*(row[2:] for row in rows), strict=True)]
+
+
+def _data_folder() -> Path:
     folder = os.environ.get("COTERIE_DATA")
     if not folder:
         sys.exit("Set COTERIE_DATA to the folder with the benchmark texts (NAME.tsv.gz: label, tab, text).")
-    with gzip.open(Path(folder) / f"{name}.tsv.gz", "rt", encoding="utf-8", newline="\n") as file:
+    return Path(folder)
+
+
+def _rows(path: Path, cells: int) -> list[list[str]]:
+    import numpy as np
+
+    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
         next(file)
-        rows = [line.rstrip("\n").split("\t", 1) for line in file]
+        rows = [line.rstrip("\n").split("\t", cells - 1) for line in file]
     order = np.random.default_rng(12345).permutation(len(rows))
-    return [rows[index][0] for index in order], [rows[index][1] for index in order]
+    return [rows[index] for index in order[: int(os.environ.get("COTERIE_ROWS", len(rows)))]]
 
 
 def side_by_side(contenders: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:

@@ -4,7 +4,8 @@
 
 Plans are below. Every cell is a process of its own, written to `results/deep_methods.json` as it ends; a cell that is
 there already is not run again. Labels are read for scoring only, after the fit. Vectors that an earlier cell has
-computed are used again (`encoded` says which cells had to encode), so minutes of the others are those of the rest.
+computed are used again (`encoded` says which cells had to encode), so minutes of the others are those of the rest. To
+try a plan out: COTERIE_ROWS=1000 COTERIE_RESULTS=FOLDER, and the results go there.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ import sys
 import time
 from typing import Any
 
-from common import RESULTS, bench_set, processor
+from common import RESULTS, augmented_views, bench_set, processor
 from coterie.persist.environment import machine, peak_memory_mb, versions
 
 SIX = ["tweet", "stackoverflow", "searchsnippets", "agnews", "biomedical", "googlenews_t"]
 THREE = SIX[:3]
+DECCRL_SETS = ["agnews", "stackoverflow", "biomedical", "tweet"]
+DECCRL_WITH_VIEWS = ["agnews", "stackoverflow", "tweet"]
+"""Those of which the authors' augmented texts are at hand."""
 INITS = ("two-view", "kmeans")
 PATH = RESULTS / "deep_methods.json"
 
@@ -43,11 +47,35 @@ def _cells(method: str, effort: str, sets: list[str], seeds: tuple[int, ...], **
     ]
 
 
+def _with_views(kind: str, cells: list[Cell]) -> list[Cell]:
+    """The same, learning from others' augmented texts."""
+    return [cell | {"views": kind} for cell in cells]
+
+
 PLANS = {
     "baselines": [*_cells("minilm+kmeans", "fast", SIX, (0, 1, 2)), *_cells("duet", "fast", SIX, (0, 1, 2))],
     "aecl-fast": _cells("aecl", "fast", SIX, (0, 1, 2)),
     "aecl-balanced": _cells("aecl", "balanced", SIX, (0,)),
     "aecl-full": _cells("aecl", "full", ["tweet"], (0,)),
+    "deccrl": [
+        *_cells("deccrl", "fast", DECCRL_SETS, (0, 1, 2)),
+        *_cells("deccrl", "balanced", DECCRL_SETS, (0,)),
+        *_cells("deccrl", "fast", ["biomedical"], (0, 1, 2), alpha=10.0, topics=20),  # as published for it
+    ],
+    "deccrl-crl": [
+        cell for crl in ("latent", None) for cell in _cells("deccrl", "fast", DECCRL_SETS[:3], (0, 1, 2), crl=crl)
+    ],
+    "deccrl-topics": [
+        cell
+        for topics in (1, 10, 15, 20, 25, 30)
+        for cell in _cells("deccrl", "fast", DECCRL_SETS[:3], (0,), topics=topics)
+    ],
+    "deccrl-views": [
+        *_with_views("context10", _cells("deccrl", "fast", DECCRL_WITH_VIEWS, (0, 1, 2))),
+        *_with_views("context10", _cells("deccrl", "balanced", DECCRL_WITH_VIEWS, (0,))),
+        *_cells("deccrl", "fast", DECCRL_SETS, (0, 1, 2), augment="contextual"),
+        *_cells("deccrl", "balanced", DECCRL_SETS, (0,), augment="contextual"),
+    ],
     "others": [cell for method in ("sccl", "rstc", "vascl") for cell in _cells(method, "balanced", THREE, (0,))],
 }
 
@@ -61,6 +89,7 @@ def main() -> None:
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         # A cell that fails is a result too.
         result = json.loads(done.stdout) if done.returncode == 0 else {**cell, "failed": done.stderr.strip()[-500:]}
+        PATH.parent.mkdir(exist_ok=True)
         PATH.write_text(json.dumps({"cells": [*_read(), result]}, indent=1) + "\n", encoding="utf-8")
         shown = {name: result.get(name) for name in ("acc", "nmi", "kept", "minutes", "peak_memory_mb", "failed")}
         print(cell["set"], cell["method"], cell["effort"], cell["settings"], cell["seed"], shown, flush=True)
@@ -71,6 +100,8 @@ def run_cell(cell: Cell) -> Cell:
     from coterie.metrics.external import external_scores
 
     truth, texts = bench_set(cell["set"])
+    candidates = _note_candidates(truth)
+    views = augmented_views(cell["set"], cell["views"]) if "views" in cell else []
     seen: set[str] = set()
     started = time.monotonic()
     model = TextClusterer(
@@ -79,7 +110,7 @@ def run_cell(cell: Cell) -> Cell:
         effort=cell["effort"],
         settings=cell["settings"] or None,
         random_state=cell["seed"],
-    ).fit(texts, progress=lambda stage, done, total: seen.add(stage))
+    ).fit(texts, views=views, progress=lambda stage, done, total: seen.add(stage))
     minutes = (time.monotonic() - started) / 60
     scores = external_scores(truth, model.labels_.tolist())
     return {
@@ -89,6 +120,7 @@ def run_cell(cell: Cell) -> Cell:
         "peak_memory_mb": round(peak_memory_mb()),
         "encoded": "encoding" in seen,
         "kept": next((entry["candidate"] for entry in model.evidence_ if entry.get("kept")), None),
+        "candidates": candidates,
         "evidence": model.evidence_,
         "history": model.history_,
         "machine": machine() | {"processor": processor(), "threads": os.environ.get("OMP_NUM_THREADS", "default")},
@@ -96,12 +128,30 @@ def run_cell(cell: Cell) -> Cell:
     }
 
 
+def _note_candidates(truth: list[str]) -> dict[str, dict[str, float]]:
+    """Filled with the scores of all that a trained method chooses between, the trained head's own among them."""
+    from coterie.methods import deep
+    from coterie.metrics.external import external_scores
+
+    noted: dict[str, dict[str, float]] = {}
+    choose = deep._best
+
+    def note_and_choose(candidates: dict[str, Any], *rest: Any) -> Any:
+        for name, fit in candidates.items():
+            scores = external_scores(truth, fit.labels.tolist())
+            noted[name] = {score: round(100 * scores[score], 2) for score in ("acc", "nmi")}
+        return choose(candidates, *rest)
+
+    deep._best = note_and_choose
+    return noted
+
+
 def _read() -> list[Cell]:
     return list(json.loads(PATH.read_text(encoding="utf-8"))["cells"]) if PATH.exists() else []
 
 
 def _same(cell: Cell, done: Cell) -> bool:
-    return all(done[name] == value for name, value in cell.items())
+    return all(done.get(name) == value for name, value in ({"views": None} | cell).items())
 
 
 if __name__ == "__main__":
