@@ -40,7 +40,6 @@ from coterie.types import Labels
 TOPIC_STEPS = 300
 STEPS = {"fast": 1000, "balanced": 200, "full": 1000}
 ENCODER_RATES = {"fast": 1e-5, "balanced": 3e-5, "full": 1e-5}
-SETTLED = 0.001
 TOPICS, JOINT, FINAL = "reconstruction", "joint", "topics of the groups"
 
 
@@ -112,7 +111,7 @@ class DECCRL(Centres):
         epochs = given(chosen.epochs, self.epochs_of(STEPS[effort]))
         return [
             Phase(TOPICS, first, rebuilding, rebuilt, self.batch_size, judged=False),
-            Phase(JOINT, epochs, {**rates, **rebuilding}, weights, self.batch_size, stop_below=SETTLED),
+            Phase(JOINT, epochs, {**rates, **rebuilding}, weights, self.batch_size),
         ]
 
     @torch.no_grad()

@@ -56,12 +56,12 @@ def test_memory_of_the_normalisers_does_not_grow_with_the_words() -> None:
 
 
 def test_reconstruction_by_hand() -> None:
-    log_theta = torch.tensor([[0.25, 0.75], [0.5, 0.5], [0.1, 0.9]]).log()
+    log_theta = torch.tensor([[0.25, 0.75], [0.5, 0.5], [0.1, 0.9], [0.9, 0.1]]).log()
     log_beta = torch.tensor([[0.5, 0.1], [0.4, 0.2], [0.1, 0.3]]).log()
     counts, texts = torch.tensor([3.0, 2.0, 1.0]), torch.tensor([1, 0, 1])
     # Text 0 has one word, expected with 1/4 * 4/10 + 3/4 * 2/10 = 1/4, twice. Text 1 has one with 3/10 thrice and one
-    # with 2/10 once. Text 2 has no words.
-    wanted = (2 * math.log(4) + 3 * math.log(10 / 3) + math.log(5)) / 3
+    # with 2/10 once. Texts 2 and 3 have no words.
+    wanted = (2 * math.log(4) + 3 * math.log(10 / 3) + math.log(5)) / 4
     assert_close(reconstruction_loss(log_beta, counts, texts, log_theta), torch.tensor(wanted))
 
 

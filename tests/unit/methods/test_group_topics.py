@@ -95,6 +95,11 @@ def test_the_topics_are_those_of_the_groups_that_were_kept(
     assert fit.history[-1]["phase"] == "topics of the groups"
     for group in range(3):
         assert theme_of_words(fit.topics, group) == theme_of_texts(texts, fit.labels, group)
+    before = fit.labels
+    fit.number_by_size()
+    assert kept == "trained head" or (fit.labels != before).any()
+    for group in range(3):
+        assert theme_of_words(fit.topics, group) == theme_of_texts(texts, fit.labels, group)
 
 
 def test_saved_and_loaded_they_are_the_same(fitted: TextClusterer, texts: list[str], tmp_path: Path) -> None:
