@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from coterie.bench.data import load
+from coterie.bench.data import LabelledTexts, load
 from coterie.errors import CoterieError
 from coterie.persist.environment import machine, processor, versions
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(os.environ.get("COTERIE_RESULTS", Path(__file__).parent / "results"))
 EIGHT = [
     "agnews",
     "searchsnippets",
@@ -29,12 +29,30 @@ EIGHT = [
 
 
 def bench_set(name: str) -> tuple[list[str], list[str]]:
-    """Labels and texts of a known data set, in an order that does not follow the labels."""
+    """Labels and texts of a known data set, in an order that does not follow the labels.
+
+    To try a script out, COTERIE_ROWS says how many of them are enough.
+    """
+    loaded = _loaded(name)
+    rows = _rows_wanted(loaded)
+    return loaded.labels[:rows], loaded.texts[:rows]
+
+
+def augmented_views(name: str, kind: str) -> list[list[str]]:
+    """Others' augmentations of a set in the order of `bench_set`."""
+    loaded = _loaded(f"{name}_{kind}")
+    return [view[: _rows_wanted(loaded)] for view in loaded.views]
+
+
+def _loaded(name: str) -> LabelledTexts:
     try:
-        loaded = load(name)
+        return load(name)
     except CoterieError as error:
         sys.exit(str(error))
-    return loaded.labels, loaded.texts
+
+
+def _rows_wanted(loaded: LabelledTexts) -> int:
+    return int(os.environ.get("COTERIE_ROWS", len(loaded.texts)))
 
 
 def side_by_side(contenders: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:

@@ -4,7 +4,8 @@
 
 Plans are below. Every cell is a process of its own, written to `results/deep_methods.json` as it ends; a cell that is
 there already is not run again. Labels are read for scoring only, after the fit. Vectors that an earlier cell has
-computed are used again (`encoded` says which cells had to encode), so minutes of the others are those of the rest.
+computed are used again (`encoded` says which cells had to encode), so minutes of the others are those of the rest. To
+try a plan out: COTERIE_ROWS=1000 COTERIE_RESULTS=FOLDER, and the results go there.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ import sys
 import time
 from typing import Any
 
-from common import RESULTS, bench_set
+from common import RESULTS, augmented_views, bench_set
 from coterie.persist.environment import machine, peak_memory_mb, processor, versions
 from coterie.registry import DEEP
 
 SIX = ["tweet", "stackoverflow", "searchsnippets", "agnews", "biomedical", "googlenews_t"]
 THREE = SIX[:3]
+DECCRL_SETS = ["agnews", "stackoverflow", "biomedical", "tweet"]
+DECCRL_WITH_VIEWS = ["agnews", "stackoverflow", "tweet"]
+"""Those of which the authors' augmented texts are at hand."""
 INITS = ("two-view", "kmeans")
 LONG = ["stackoverflow", "reuters_r8", "newsgroups20", "bbc"]
 """Of ADSL's own three sets two are licensed corpora, for which the others stand in under their own names."""
@@ -69,6 +73,12 @@ ADSL_TABLE_2 = [
     *_cells("hac-sd", "fast", LONG, (0,)),
 ]
 
+
+def _with_views(kind: str, cells: list[Cell]) -> list[Cell]:
+    """The same, learning from others' augmented texts."""
+    return [cell | {"views": kind} for cell in cells]
+
+
 PLANS = {
     "adsl-table-1": ADSL_TABLE_1,
     "adsl-table-2": ADSL_TABLE_2,
@@ -93,6 +103,25 @@ PLANS = {
     "autoencoders": [
         cell for method in ("dec", "idec", "dcn", "self-train") for cell in _cells(method, "balanced", THREE, (0,))
     ],
+    "deccrl": [
+        *_cells("deccrl", "fast", DECCRL_SETS, (0, 1, 2)),
+        *_cells("deccrl", "balanced", DECCRL_SETS, (0,)),
+        *_cells("deccrl", "fast", ["biomedical"], (0, 1, 2), alpha=10.0, topics=20),  # as published for it
+    ],
+    "deccrl-crl": [
+        cell for crl in ("latent", None) for cell in _cells("deccrl", "fast", DECCRL_SETS[:3], (0, 1, 2), crl=crl)
+    ],
+    "deccrl-topics": [
+        cell
+        for topics in (1, 10, 15, 20, 25, 30)
+        for cell in _cells("deccrl", "fast", DECCRL_SETS[:3], (0,), topics=topics)
+    ],
+    "deccrl-views": [
+        *_with_views("context10", _cells("deccrl", "fast", DECCRL_WITH_VIEWS, (0, 1, 2))),
+        *_with_views("context10", _cells("deccrl", "balanced", DECCRL_WITH_VIEWS, (0,))),
+        *_cells("deccrl", "fast", DECCRL_SETS, (0, 1, 2), augment="contextual"),
+        *_cells("deccrl", "balanced", DECCRL_SETS, (0,), augment="contextual"),
+    ],
 }
 
 
@@ -105,6 +134,7 @@ def main() -> None:
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         # A cell that fails is a result too.
         result = json.loads(done.stdout) if done.returncode == 0 else {**cell, "failed": done.stderr.strip()[-500:]}
+        PATH.parent.mkdir(exist_ok=True)
         PATH.write_text(json.dumps({"cells": [*_read(), result]}, indent=1) + "\n", encoding="utf-8")
         shown = {name: result.get(name) for name in ("acc", "nmi", "kept", "minutes", "peak_memory_mb", "failed")}
         print(cell["set"], cell["method"], cell["effort"], cell["settings"], cell["seed"], shown, flush=True)
@@ -112,32 +142,39 @@ def main() -> None:
 
 def run_cell(cell: Cell) -> Cell:
     from coterie import TextClusterer
-    from coterie.metrics.external import external_scores
 
     truth, texts = bench_set(cell["set"])
+    views = augmented_views(cell["set"], cell["views"]) if "views" in cell else []
     seen: set[str] = set()
     started = time.monotonic()
-    model = TextClusterer(
+    fit = TextClusterer(
         cell.get("k", len(set(truth))),
         method=cell["method"],
         effort=cell["effort"],
         settings=cell["settings"] or None,
         random_state=cell["seed"],
-    ).fit(texts, progress=lambda stage, done, total: seen.add(stage))
+    ).fitted(texts, views=views, progress=lambda stage, done, total: seen.add(stage))
     minutes = (time.monotonic() - started) / 60
-    scores = external_scores(truth, model.labels_.tolist())
     return {
         **cell,
-        **{name: round(100 * scores[name], 2) for name in ("acc", "nmi", "ari")},
+        **_scores(truth, fit.labels, ("acc", "nmi", "ari", "purity")),
         "minutes": round(minutes, 2),
         "peak_memory_mb": round(peak_memory_mb()),
         "encoded": "encoding" in seen,
-        "kept": next((entry["candidate"] for entry in model.evidence_ if entry.get("kept")), None),
-        "evidence": model.evidence_,
-        "history": model.history_,
+        "kept": next((entry["candidate"] for entry in fit.evidence if entry.get("kept")), None),
+        "candidates": {name: _scores(truth, one.labels, ("acc", "nmi")) for name, one in fit.candidates.items()},
+        "evidence": fit.evidence,
+        "history": fit.history,
         "machine": machine() | {"processor": processor(), "threads": os.environ.get("OMP_NUM_THREADS", "default")},
         "versions": versions(),
     }
+
+
+def _scores(truth: list[str], labels: Any, names: tuple[str, ...]) -> dict[str, float]:
+    from coterie.metrics.external import external_scores
+
+    scores = external_scores(truth, labels.tolist())
+    return {name: round(100 * scores[name], 2) for name in names}
 
 
 def _read() -> list[Cell]:
@@ -145,7 +182,7 @@ def _read() -> list[Cell]:
 
 
 def _same(cell: Cell, done: Cell) -> bool:
-    return all(done[name] == value for name, value in cell.items())
+    return all(done.get(name) == value for name, value in ({"views": None} | cell).items())
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         AECL,
         DCN,
         DEC,
+        DECCRL,
         HACSD,
         IDEC,
         RSTC,
@@ -31,6 +32,7 @@ __all__ = [
     "AECL",
     "DCN",
     "DEC",
+    "DECCRL",
     "HACSD",
     "IDEC",
     "RSTC",
@@ -49,7 +51,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(["ADSL", "AECL", "DCN", "DEC", "HACSD", "IDEC", "RSTC", "SCCL", "STCC"], "systems"),
+    **dict.fromkeys(["ADSL", "AECL", "DCN", "DEC", "DECCRL", "HACSD", "IDEC", "RSTC", "SCCL", "STCC"], "systems"),
     **dict.fromkeys(["Consensus", "SelfTrain", "VaSCL"], "systems"),
     "Clustering": "result",
     "ConfigError": "errors",

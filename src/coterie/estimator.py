@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
@@ -20,6 +20,7 @@ from coterie.types import Labels, Matrix, Progress, silent
 
 ROWS_AT_ONCE = 50_000
 MANY_ROWS = 5_000
+NO_TOPICS = "a model of the method {method!r} has no topics: fit with the method 'deccrl' (and its crl='etm')"
 
 
 def _threads_for(rows: int) -> AbstractContextManager[object]:
@@ -40,12 +41,14 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
     effort : `fast`, `balanced` or `full`; each method's page says what they mean for it.
     encoder : `minilm` (bundled), a model folder, or a Hugging Face name.
     precision : `fp32`, or `int8` for faster and slightly coarser encoding.
-    word_vectors : a word2vec or GloVe file for `sif`, `adsl` and its kin; by default from the encoder or the texts.
+    word_vectors : a word2vec or GloVe file for `sif`, `deccrl`, `adsl` and its kin; by default from the encoder or the
+        texts.
     settings : what the method itself can be told, by name; each method's page lists it.
     random_state : same texts, same seed, same versions: same groups.
 
     After `fit`: `labels_`, `probabilities_` (rows sum to 1), `vectors_` (the texts in the method's space), `evidence_`
-    (what was tried and why this was kept), `history_` (every epoch of training), `n_features_out_`.
+    (what was tried and why this was kept), `history_` (every epoch of training), `topics_` (of every group, where the
+    method has topics, else None), `n_features_out_`.
     """
 
     def __init__(
@@ -78,7 +81,7 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         fit = self.fitted(X, y, views=views, progress=progress)
         self.features_, self.assigner_ = fit.features, fit.assigner
         self.vectors_, self.probabilities_, self.labels_ = fit.vectors, fit.probabilities, fit.labels
-        self.evidence_, self.history_ = fit.evidence, fit.history
+        self.evidence_, self.history_, self.topics_ = fit.evidence, fit.history, fit.topics
         self.n_features_out_ = int(fit.vectors.shape[1])
         return self
 
@@ -120,10 +123,16 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         ]
         return np.concatenate(parts)
 
-    def transform(self, X: Any) -> Matrix:
-        """The texts as vectors in the method's space."""
+    def transform(self, X: Any, *, kind: Literal["vectors", "topics"] = "vectors") -> Matrix:
+        """The texts as vectors in the method's space, or as mixtures of the topics of each one's own group."""
         check_is_fitted(self, "features_")
-        return self.features_.transform(check_texts(X))
+        if kind not in ("vectors", "topics"):
+            raise ConfigError(f"kind={kind!r} is not known: use 'vectors' or 'topics'")
+        if kind == "vectors":
+            return self.features_.transform(check_texts(X))
+        if self.topics_ is None:
+            raise ConfigError(NO_TOPICS.format(method=self.method))
+        return self.topics_.mixtures(check_texts(X))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the model as safetensors and JSON into a new folder."""

@@ -70,6 +70,12 @@ DEEP = {
         MethodInfo("rstc", "pseudo-labels by self-adaptive optimal transport", "Zheng et al. 2023"),
         "coterie.methods.rstc:RSTC",
     ),
+    "deccrl": (
+        MethodInfo(
+            "deccrl", "texts drawn to centres that must explain their words: groups with topics", "Yin et al. 2022"
+        ),
+        "coterie.methods.deccrl:DECCRL",
+    ),
     "vascl": (
         MethodInfo("vascl", "contrast with virtual augmentations, then k-means", "Zhang et al. 2022"),
         "coterie.methods.vascl:VaSCL",
@@ -151,7 +157,8 @@ def build(name: str, settings: Settings) -> Method:
     name = DEFAULT_METHOD if name == AUTO else name
     if name in DEEP:
         deep = _deep(name, settings)
-        _refuse_unused(name, getattr(deep.settings, "features", name), settings)
+        reads_words = deep.model.words_wanted(deep.settings) is not None
+        _refuse_unused(name, getattr(deep.settings, "features", name), settings, reads_words)
         return deep
     if name in SELF_TAUGHT:
         method = _self_taught(name, settings)
@@ -159,7 +166,8 @@ def build(name: str, settings: Settings) -> Method:
         method = _hac_sd(settings)
     else:
         method = _duet(settings) if name == "duet" else _two_step(name, settings)
-    _refuse_unused(name, name.split("+")[0], settings)
+    feature = name.split("+")[0]
+    _refuse_unused(name, feature, settings, feature in ("sif", *SELF_TAUGHT))
     return method
 
 
@@ -174,7 +182,7 @@ def _found_at(place: str) -> Any:
     return getattr(import_module(module), class_name)
 
 
-def _refuse_unused(name: str, feature: str, settings: Settings) -> None:
+def _refuse_unused(name: str, feature: str, settings: Settings, reads_words: bool) -> None:
     """An option that a method does not use would be ignored without a word."""
     with_settings = (*DEEP, *SELF_TAUGHT, HAC_SD.name)
     if settings.own and name not in with_settings:
@@ -186,10 +194,10 @@ def _refuse_unused(name: str, feature: str, settings: Settings) -> None:
         raise ConfigError(
             f"augmented columns are of no use to the method {name!r}: leave them out, or use one of {', '.join(DEEP)}"
         )
-    if settings.word_vectors is not None and feature not in ("sif", *SELF_TAUGHT):
+    if settings.word_vectors is not None and not reads_words:
         raise ConfigError(
             f"word vectors are of no use to the method {name!r}: leave them out, or use a method with sif, "
-            f"or one of {', '.join(SELF_TAUGHT)}"
+            f"or one of deccrl, {', '.join(SELF_TAUGHT)}"
         )
     if name in ("duet", *DEEP) or feature == "minilm" or (feature == "sif" and settings.word_vectors is None):
         return
@@ -219,7 +227,7 @@ def _deep(name: str, settings: Settings) -> Deep:
         "truth": settings.truth,
     }
     if not isinstance(chosen, FeatureSettings):
-        return Deep(name, model, chosen, encoder, **options)
+        return Deep(name, model, chosen, encoder, word_vectors=settings.word_vectors, **options)
     features = encoder if chosen.features == "minilm" else _FEATURE_BUILDERS[chosen.features](settings)
     return DeepOnFeatures(name, model, chosen, encoder, features=features, **options)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from coterie.estimator import TextClusterer
+    from coterie.methods.topics import Topic
 
 WORDS_IN_NAME = 3
 
@@ -37,7 +38,8 @@ class Borderline:
 
 @dataclass(frozen=True)
 class Group:
-    """One group: its number, how many texts it has, its words with scores, telling texts, and what is next to it."""
+    """One group: its number, how many texts it has, its words with scores, telling texts, what is next to it, and its
+    topics if it has any."""
 
     id: int
     size: int
@@ -46,6 +48,7 @@ class Group:
     confidence: float
     borderline: list[Borderline] = field(default_factory=list)
     nearest: list[tuple[int, float]] = field(default_factory=list)
+    topics: list[Topic] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -54,6 +57,7 @@ class Group:
 
     def to_dict(self) -> dict[str, Any]:
         words = [{"word": word, "score": score} for word, score in self.words]
+        topics = {"topics": [topic.to_dict() for topic in self.topics]} if self.topics else {}
         return {
             "id": self.id,
             "name": self.name,
@@ -63,6 +67,7 @@ class Group:
             "examples": self.examples,
             "borderline": [asdict(text) for text in self.borderline],
             "nearest": [{"id": other, "similarity": similarity} for other, similarity in self.nearest],
+            **topics,
         }
 
 
@@ -156,6 +161,7 @@ def describe(texts: Sequence[str], model: TextClusterer) -> Clustering:
                 for row, other in borderline[group]
             ],
             nearest=nearest[group],
+            topics=model.topics_.of_group(group) if model.topics_ else [],
         )
         for group in range(n_clusters)
     ]

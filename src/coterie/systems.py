@@ -17,6 +17,11 @@ def SCCL(n_clusters: int = 8, **options: Any) -> TextClusterer:  # noqa: N802
     return _system("sccl", n_clusters, options)
 
 
+def DECCRL(n_clusters: int = 8, **options: Any) -> TextClusterer:  # noqa: N802
+    """Centres that explain the texts' words, so groups with topics; options of `docs/methods/deccrl.md` too."""
+    return _system("deccrl", n_clusters, options)
+
+
 def RSTC(n_clusters: int = 8, **options: Any) -> TextClusterer:  # noqa: N802
     """Pseudo-labels by self-adaptive transport; options of `TextClusterer` and of `docs/methods/contrastive.md`."""
     return _system("rstc", n_clusters, options)

@@ -16,6 +16,7 @@ METHODS = [info.name for info in known_methods()] + ["minilm+umap+kmeans", "tfid
 # Sixty texts are one step an epoch, after which everything is looked at: rules that count steps make hundreds of them.
 SHORTER = {
     "aecl": {"contrast_epochs": 20, "guided_epochs": 60, "joint_epochs": 60},
+    "deccrl": {"epochs": 40, "topic_epochs": 20},
     "vascl": {"epochs": 60},
     "adsl": {"epochs": 20},
     "stcc": {"epochs": 20},

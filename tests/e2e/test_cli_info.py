@@ -13,7 +13,7 @@ import coterie
 
 Cli = Callable[..., Any]
 
-COMMANDS = ["fit", "predict", "evaluate", "retrieval", "compare", "report", "methods", "encoders", "doctor"]
+COMMANDS = ["fit", "predict", "evaluate", "retrieval", "compare", "report", "topics", "methods", "encoders", "doctor"]
 HEAVY = {"torch", "transformers", "sklearn", "scipy", "polars", "pyarrow", "numpy"}
 
 

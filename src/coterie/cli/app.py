@@ -24,6 +24,7 @@ from coterie.cli import (
     predict,
     report,
     retrieval,
+    topics,
 )
 from coterie.errors import CoterieError
 
@@ -48,6 +49,7 @@ for command in (
     retrieval.retrieval,
     compare.compare,
     report.report,
+    topics.topics,
     methods.methods,
     encoders.encoders,
     doctor.doctor,

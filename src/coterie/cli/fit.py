@@ -33,7 +33,7 @@ def fit(
     encoder: Annotated[str, typer.Option(help="See `coterie encoders`; a folder or a Hugging Face name.")] = "minilm",
     precision: Annotated[Precision, typer.Option(help="int8 encodes faster, slightly coarser.")] = "fp32",
     word_vectors: Annotated[
-        str | None, typer.Option(help="A word2vec or GloVe file, for sif, adsl, stcc and consensus.")
+        str | None, typer.Option(help="A word2vec or GloVe file, for sif, deccrl, adsl, stcc and consensus.")
     ] = None,
     augment_columns: Annotated[
         str | None, typer.Option(help="Columns with other wordings of each text, for trained methods: eda or a,b.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.features.word_vectors import distil, read_word_vectors
+from coterie.features.word_vectors import vectors_of_words
 from coterie.features.words import count_words, some_words
 from coterie.types import Matrix, Progress, State, silent
 from coterie.vectors import unit_rows
@@ -48,7 +48,7 @@ class Sif:
         counts, vocabulary = some_words(texts, max_features=MAX_WORDS)
         frequency = np.asarray(counts.sum(axis=0)).ravel() / counts.sum()
         weight = dict(zip(vocabulary, self.a / (self.a + frequency), strict=True))
-        self.vocabulary, vectors = self._vectors_of(vocabulary, progress)
+        self.vocabulary, vectors = vectors_of_words(vocabulary, self.encoder, self.word_vectors, progress)
         self.weighted = vectors * np.array([[weight[word]] for word in self.vocabulary], dtype=np.float32)
         means = self._means(count_words(texts, self.vocabulary))
         self.common = np.linalg.svd(means, full_matrices=False)[2][0]
@@ -67,12 +67,6 @@ class Sif:
         sif.vocabulary = list(state.config["vocabulary"])
         sif.weighted, sif.common = state.arrays["weighted"], state.arrays["common"]
         return sif
-
-    def _vectors_of(self, vocabulary: list[str], progress: Progress) -> tuple[list[str], Matrix]:
-        if self.word_vectors is not None:
-            return read_word_vectors(self.word_vectors, vocabulary)
-        assert self.encoder is not None
-        return vocabulary, distil(self.encoder, vocabulary, progress)
 
     def _means(self, counts: csr_matrix) -> Matrix:
         sums = np.asarray(counts @ self.weighted)

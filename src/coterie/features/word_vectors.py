@@ -34,6 +34,16 @@ def distil(encoder: TransformerEncoder, vocabulary: Sequence[str], progress: Pro
     return encoder.encode(vocabulary, progress)
 
 
+def vectors_of_words(
+    vocabulary: list[str], encoder: TransformerEncoder | None, path: str | Path | None, progress: Progress = silent
+) -> tuple[list[str], Matrix]:
+    """From the file where one is given, else from the encoder; and the words that have one."""
+    if path is not None:
+        return read_word_vectors(path, vocabulary)
+    assert encoder is not None
+    return vocabulary, distil(encoder, vocabulary, progress)
+
+
 def read_word_vectors(path: str | Path, vocabulary: Sequence[str]) -> tuple[list[str], Matrix]:
     """The vectors of those words that the file has, in its order; other words are skipped unread.
 

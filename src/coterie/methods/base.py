@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
 from coterie.types import Labels, Matrix, Progress, State, silent
+
+if TYPE_CHECKING:
+    from coterie.methods.topics import GroupTopics
 
 
 class Features(Protocol):
@@ -52,7 +55,8 @@ class Fit:
     """A fitted model with its answers for the training texts.
 
     `evidence` says what was tried and why this was kept; `history` has an entry for every epoch of training;
-    `candidates` are the fits that this one was chosen from, by their names in the evidence.
+    `candidates` are the fits that this one was chosen from, by their names in the evidence; `topics` are those of the
+    groups, where the method has any.
     """
 
     features: Features
@@ -61,6 +65,7 @@ class Fit:
     evidence: list[dict[str, Any]] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)
     candidates: dict[str, Fit] = field(default_factory=dict, repr=False, compare=False)
+    topics: GroupTopics | None = None
     probabilities: Matrix = field(init=False)
 
     def __post_init__(self) -> None:
@@ -78,6 +83,8 @@ class Fit:
         np.minimum.at(first, labels, np.arange(len(labels)))
         order = np.lexsort((first, -sizes)).astype(np.int64)
         self.assigner.renumber(order)
+        if self.topics is not None:
+            self.topics.renumber(order)
         self.probabilities = self.assigner.probabilities(self.vectors)
 
 

@@ -43,14 +43,18 @@ class Centres(DeepModel):
         """Once: each centre goes to the mean of its first group."""
         if self.placed:
             return
-        sums = torch.zeros_like(self.centres).index_add_(0, self.first_groups, self.all_places(vectors))
-        sizes = self.first_groups.bincount(minlength=len(sums)).clamp_min(1)
-        self.centres.copy_(sums / sizes[:, None])
+        self.centres.copy_(self.means_of(self.first_groups, vectors))
         self.placed.fill_(True)
 
     def nearness(self, places: Tensor) -> Tensor:
         """The higher, the nearer the centre: half the squared distance, but for what is the same for all centres."""
         return places @ self.centres.T - (self.centres**2).sum(dim=1) / 2
+
+    @torch.no_grad()
+    def means_of(self, groups: Tensor, vectors: Tensor) -> Tensor:
+        """The mean of each group in the space of the centres."""
+        sums = torch.zeros_like(self.centres).index_add_(0, groups, self.all_places(vectors))
+        return sums / groups.bincount(minlength=len(sums)).clamp_min(1)[:, None]
 
     @torch.no_grad()
     def renew_target(self, vectors: Tensor, alpha: float) -> None:

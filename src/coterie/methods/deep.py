@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal, Self, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeGuard, TypeVar
 
 import numpy as np
 import torch
@@ -36,6 +36,10 @@ from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.layers import has_bfloat16
 from coterie.nn.texts import StillTexts, TrainingTexts
 from coterie.types import Labels, Matrix, Progress, silent
+
+if TYPE_CHECKING:
+    from coterie.features.counted import CountedWords
+    from coterie.methods.topics import TopicLearner
 
 CODE_VERSION = 2
 """To be raised when training gives other numbers: checkpoints of the old code are then not used."""
@@ -87,6 +91,8 @@ class Task:
     rows: int
     effort: str
     random_state: int
+    word_width: int | None = None
+    """Numbers of a word's vector, where the model learns from words."""
 
 
 class DeepModel(Model):
@@ -114,6 +120,18 @@ class DeepModel(Model):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(cls.settings_class(**config["settings"]), Task(**config["task"]))
+
+    @classmethod
+    def words_wanted(cls, settings: Any) -> int | None:
+        """How many words of the texts it learns from at most; None if from none."""
+        return None
+
+    def read(self, words: CountedWords) -> None:
+        """Takes over the texts' words, where it wants them."""
+
+    def topics_of(self, groups: Labels, vectors: Tensor) -> TopicLearner | None:
+        """What learns the topics of these groups, which training ended with, where the model has topics."""
+        return None
 
     def begin(self, groups: Labels) -> None:
         """Takes over the groups that training starts from."""
@@ -153,10 +171,12 @@ class Deep:
     def __init__(
         self, name: str, model: type[DeepModel], settings: TrainedSettings, encoder: TransformerEncoder, *,
         effort: str, random_state: int, views: Sequence[Sequence[str]] = (), truth: Labels | None = None,
+        word_vectors: str | None = None,
     ) -> None:  # fmt: skip
         self.name, self.model, self.encoder = name, model, encoder
         self.settings: Any = settings
         self.effort, self.random_state, self.views, self.truth = effort, random_state, views, truth
+        self.word_vectors = word_vectors
         wanted = self._augmentations()
         if views and len(views) != wanted:
             raise ConfigError(
@@ -164,15 +184,16 @@ class Deep:
             )
 
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
+        words = self._words(texts, progress)
         start, before = self._groups_by(self.encoder, texts, n_clusters, progress)
         spaces, init = [before], self.settings.init
         judge = Judge(before, self.random_state)
         views = [texts, *(self.views or self._augmented(texts, progress))]
-        key = self._key(n_clusters, views, start.labels)
-        model, encoder, outcome = self._train(views, n_clusters, start.labels, judge, key, progress)
+        key = self._key(n_clusters, views, start.labels, words)
+        model, encoder, outcome = self._train(views, n_clusters, start.labels, words, judge, key, progress)
         candidates = {f"{init} start": start}
+        features = self.encoder.with_weights(encoder.tuned_weights() if _is_trained(encoder) else {})
         if outcome.score is not None:
-            features = self.encoder.with_weights(encoder.tuned_weights() if _is_trained(encoder) else {})
             candidates[TRAINED_HEAD] = self._head(features, texts, n_clusters, model, progress)
             if _is_trained(encoder):
                 again, after = self._groups_by(features, texts, n_clusters, progress)
@@ -181,6 +202,8 @@ class Deep:
         fit, evidence = best_of(candidates, [Judge(space, self.random_state) for space in spaces])
         fit.candidates = candidates
         fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in outcome.notes)]
+        if words is not None:
+            self._learn_topics(model, fit, features.encode(texts, progress), progress)
         forget_checkpoints(*key)
         return fit
 
@@ -205,17 +228,21 @@ class Deep:
         views: Sequence[Sequence[str]],
         n_clusters: int,
         first_groups: Labels,
+        words: CountedWords | None,
         judge: Callable[[Labels], float],
         key: Sequence[str],
         progress: Progress,
     ) -> tuple[DeepModel, nn.Module, Outcome]:
         workers = Workers()
         encoder, training_texts = self._encodable(views, workers, progress)
-        task = Task(training_texts.width, n_clusters, len(views[0]), self.effort, self.random_state)
+        word_width = None if words is None else words.vectors.shape[1]
+        task = Task(training_texts.width, n_clusters, len(views[0]), self.effort, self.random_state, word_width)
         with torch.random.fork_rng(devices=[]):
             seed_torch([self.random_state])
-            model = self.model(self.settings, task).to(workers.device)
-        model.begin(first_groups)
+            model = self.model(self.settings, task)
+            if words is not None:
+                model.read(words)
+        model.to(workers.device).begin(first_groups)
         outcome = train(
             model, encoder, training_texts, key, workers=workers, judge=judge, seed=self.random_state, truth=self.truth,
             # A trained encoder is judged when all is done, in both spaces.
@@ -258,8 +285,31 @@ class Deep:
         makers = make_augmenters(chosen.augment, self.encoder, texts, chosen.augment_rate, seeds, progress)
         return [fixed_view(maker, texts, progress) for maker in makers]
 
-    def _key(self, n_clusters: int, views: Sequence[Sequence[str]], first_groups: Labels) -> list[str]:
+    def _words(self, texts: Sequence[str], progress: Progress) -> CountedWords | None:
+        from coterie.features.counted import counted_words
+
+        most = self.model.words_wanted(self.settings)
+        return None if most is None else counted_words(texts, most, self.encoder, self.word_vectors, progress)
+
+    def _learn_topics(self, model: DeepModel, fit: Fit, vectors: Matrix, progress: Progress) -> None:
+        """Of the groups that were kept, whichever they are: those are the ones that a person sees."""
+        from coterie.methods.topics import learn_topics
+
+        learner = model.topics_of(fit.labels, torch.from_numpy(np.array(vectors)))
+        if learner is not None:
+            fit.topics, history = learn_topics(learner, vectors, self.random_state, progress)
+            fit.history = [*fit.history, *history]
+
+    def _key(
+        self,
+        n_clusters: int,
+        views: Sequence[Sequence[str]],
+        first_groups: Labels,
+        words: CountedWords | None = None,
+    ) -> list[str]:
         digest = hashlib.sha256(first_groups.tobytes())
+        if words is not None:
+            digest.update(words.vectors.tobytes())
         for view in views:
             digest.update(json.dumps(list(view)).encode())
         settings = json.dumps({**asdict(self.settings), "effort": self.effort, "seed": self.random_state})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import nn
@@ -17,6 +17,9 @@ from coterie.methods.deep import Deep, TrainedSettings
 from coterie.nn.texts import StillTexts
 from coterie.registry import FeatureName
 from coterie.types import Labels, Matrix, Progress, silent
+
+if TYPE_CHECKING:
+    from coterie.features.counted import CountedWords
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,13 @@ class DeepOnFeatures(Deep):
     ) -> tuple[nn.Module, StillTexts]:
         return nn.Module(), StillTexts([self._vectors], workers.device)
 
-    def _key(self, n_clusters: int, views: Sequence[Sequence[str]], first_groups: Labels) -> list[str]:
+    def _key(
+        self,
+        n_clusters: int,
+        views: Sequence[Sequence[str]],
+        first_groups: Labels,
+        words: CountedWords | None = None,
+    ) -> list[str]:
         # Of the vectors rather than of all that they came from: word vectors are a file, which may change.
         digest = hashlib.sha256(np.ascontiguousarray(self._vectors).data)
-        return [*super()._key(n_clusters, views, first_groups), digest.hexdigest()]
+        return [*super()._key(n_clusters, views, first_groups, words), digest.hexdigest()]

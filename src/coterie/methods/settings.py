@@ -11,7 +11,12 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from coterie.data.messages import nearest
 from coterie.errors import ConfigError
 
-LEAST = {"batch_size": 1, "dimensions": 1, "interval": 1, "layers": 1, "max_words": 1, "neighbours": 1, "r": 2}
+LEAST = {
+    **dict.fromkeys(
+        ["batch_size", "dimensions", "interval", "layers", "max_words", "neighbours", "topics", "words"], 1
+    ),
+    "r": 2,
+}
 """Numbers may be 0, but not these; none may be negative."""
 
 Chosen = TypeVar("Chosen")

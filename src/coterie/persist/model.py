@@ -21,6 +21,7 @@ from coterie.types import State
 
 if TYPE_CHECKING:
     from coterie.estimator import TextClusterer
+    from coterie.methods.topics import GroupTopics
 
 FORMAT_VERSION = 1
 
@@ -55,6 +56,8 @@ def save_model(model: TextClusterer, folder: str | os.PathLike[str]) -> None:
     state = State({}, {"labels": model.labels_.astype(np.int32)})
     state.nest("features", model.features_.state())
     state.nest("assigner", model.assigner_.state())
+    if model.topics_ is not None:
+        state.nest("topics", model.topics_.state())
     # safetensors writes the memory of an array as it lies: views must be made whole first.
     arrays = {name: np.ascontiguousarray(array) for name, array in state.arrays.items()}
     with new_folder(target) as draft:
@@ -96,13 +99,22 @@ def load_model(folder: str | os.PathLike[str]) -> TextClusterer:
         model.features_ = _class_of(_FEATURE_CLASSES, kinds["features"]).from_state(state.child("features"))
         model.assigner_ = _class_of(_ASSIGNER_CLASSES, kinds["assigner"]).from_state(state.child("assigner"))
         model.labels_ = state.arrays["labels"].astype(np.int64)
+        model.topics_ = _read_topics(state)
         model.evidence_ = document["evidence"]
         model.n_features_out_ = int(document["n_features_out"])
     except ModelFormatError:
         raise
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, RuntimeError) as error:
         raise ModelFormatError(f"{folder}: model.json is damaged ({error}): fit again, or use a copy") from error
     return model
+
+
+def _read_topics(state: State) -> GroupTopics | None:
+    if "topics" not in state.config:
+        return None
+    from coterie.methods.topics import GroupTopics  # needs torch, which other models do without
+
+    return GroupTopics.from_state(state.child("topics"))
 
 
 def _read_document(folder: Path) -> dict[str, Any]:

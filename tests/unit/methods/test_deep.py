@@ -31,6 +31,7 @@ SHORT: dict[str, dict[str, Any]] = {
     "aecl": {"contrast_epochs": 1, "guided_epochs": 3, "joint_epochs": 2},
     "sccl": {"epochs": 2},
     "rstc": {"epochs": 2},
+    "deccrl": {"epochs": 2, "topic_epochs": 2},
     "vascl": {"epochs": 2},
     **{
         name: {"layers": [32, 8], "pair_epochs": 5, "pretraining_epochs": 20, "epochs": 3}

@@ -1,0 +1,100 @@
+"""How good DECCRL's topics are, beside the groups' c-TF-IDF words and LDA's topics of the same texts.
+
+    COTERIE_DATA=FOLDER python benchmarks/topics.py [SET ...]
+    python benchmarks/topics.py --sweep
+
+The first writes coherence (NPMI) and diversity, and the topics of three groups as in the paper's Table 4, to
+`results/topics.json`. The second draws ACC and NMI over T, as in its figure 4, from what `deep_methods.py
+deccrl-topics` has measured, to `results/deccrl_topics.svg`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from statistics import mean
+from typing import Any
+
+from chart import line_chart
+from common import RESULTS, bench_set, record
+
+SETS = ["agnews", "stackoverflow", "biomedical", "tweet"]
+TOPICS = 5
+SHOWN = 10
+
+
+def main(sets: list[str]) -> None:
+    record("topics", {"topics_of_a_group": TOPICS, "sets": {name: measure(name) for name in sets or SETS}})
+
+
+def measure(name: str) -> dict[str, Any]:
+    from coterie import cluster
+    from coterie.metrics.topics import topic_scores
+
+    truth, texts = bench_set(name)
+    k = len(set(truth))
+    result = cluster(texts, k, method="deccrl", settings={"topics": TOPICS})
+    lists = {
+        "deccrl": [words_of(topic) for group in result.groups for topic in group.topics],
+        "c-tf-idf": [words_of(group) for group in result.groups],
+        "lda, k topics": lda_topics(texts, k),
+        "lda, k x T topics": lda_topics(texts, k * TOPICS),
+    }
+    quality = {
+        kind: {score: round(value, 4) for score, value in topic_scores(words, texts).items()}
+        for kind, words in lists.items()
+    }
+    return {"texts": len(texts), "k": k, "quality": quality, "groups": three_groups(result, truth)}
+
+
+def words_of(described: Any) -> list[str]:
+    return [word for word, _ in described.words[:SHOWN]]
+
+
+def lda_topics(texts: list[str], topics: int) -> list[list[str]]:
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    from coterie.features.words import learn_words
+
+    counts, vocabulary = learn_words(texts, min_df=2)
+    lda = LatentDirichletAllocation(topics, learning_method="online", max_iter=20, random_state=0).fit(counts)
+    return [[vocabulary[word] for word in weights.argsort()[::-1][:SHOWN]] for weights in lda.components_]
+
+
+def three_groups(result: Any, truth: list[str]) -> list[dict[str, Any]]:
+    """The three groups that have most of one true label only, and that label."""
+    described = []
+    for group in result.groups:
+        labels = Counter(truth[row] for row in (result.labels == group.id).nonzero()[0])
+        label, count = labels.most_common(1)[0]
+        topics = [{"weight": topic.weight, "words": words_of(topic)} for topic in group.topics]
+        described.append({"label": label, "purity": round(count / group.size, 3), "topics": topics})
+    return sorted(described, key=lambda group: -group["purity"])[:3]
+
+
+def sweep() -> None:
+    cells = json.loads((RESULTS / "deep_methods.json").read_text(encoding="utf-8"))["cells"]
+    found: dict[str, dict[int, list[float]]] = {}
+    for cell in cells:
+        own = cell["settings"]
+        if (
+            cell["method"] == "deccrl"
+            and cell["effort"] == "fast"
+            and "acc" in cell
+            and own.keys() <= {"init", "topics"}
+        ):
+            for score in ("acc", "nmi"):
+                line = found.setdefault(f"{cell['set']}, {own['init']}: {score.upper()}", {})
+                line.setdefault(own.get("topics", TOPICS), []).append(cell["candidates"]["trained head"][score])
+    lines = {name: [(t, mean(values)) for t, values in sorted(line.items())] for name, line in sorted(found.items())}
+    path = RESULTS / "deccrl_topics.svg"
+    path.write_text(line_chart(lines, "topics of a group (T)", "trained head, percent"), encoding="utf-8")
+    print(path)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--sweep"]:
+        sweep()
+    else:
+        main(sys.argv[1:])

@@ -1,0 +1,180 @@
+"""Topics of the groups that a person sees: whichever were kept, under their numbers, saved, and of any text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from coterie import TextClusterer, cluster
+from coterie.errors import ConfigError
+from coterie.methods import deep
+from coterie.methods.base import Fit
+from coterie.methods.deccrl import DECCRL, DECCRLSettings
+from coterie.methods.deep import Deep
+from coterie.methods.topics import GroupTopics, learn_topics
+
+THEMES = {
+    "bread": ("flour", "yeast", "dough", "oven", "crust"),
+    "train": ("platform", "ticket", "conductor", "carriage", "timetable"),
+    "garden": ("roses", "compost", "pruning", "seedlings", "lawn"),
+}
+SIZES = {"bread": 10, "train": 26, "garden": 18}
+SHORT: dict[str, Any] = {"epochs": 2, "topic_epochs": 30, "topics": 2, "augment": "deletion"}
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    """Groups of very unequal size, not in the order of their sizes."""
+    return [
+        f"{theme} {words[row % 5]} {words[(row + 1 + row // 5) % 5]}"
+        for theme, words in THEMES.items()
+        for row in range(SIZES[theme])
+    ]
+
+
+def theme_of_words(topics: GroupTopics, group: int) -> str:
+    """The theme whose words are likeliest in the topics of a group."""
+    likely = dict.fromkeys(THEMES, 0.0)
+    for topic in topics.of_group(group):
+        for word, probability in topic.words:
+            for theme, words in THEMES.items():
+                likely[theme] += topic.weight * probability * (word in (theme, *words))
+    return max(likely, key=lambda theme: likely[theme])
+
+
+def theme_of_texts(texts: list[str], labels: np.ndarray, group: int) -> str:
+    first = [text.split()[0] for text, label in zip(texts, labels, strict=True) if label == group]
+    return max(THEMES, key=first.count)
+
+
+@pytest.fixture(scope="module")
+def fitted(texts: list[str]) -> TextClusterer:
+    return TextClusterer(3, method="deccrl", settings=SHORT).fit(texts)
+
+
+def test_every_group_has_the_topics_of_its_own_texts(fitted: TextClusterer, texts: list[str]) -> None:
+    topics = fitted.topics_
+    assert np.bincount(fitted.labels_).tolist() == [26, 18, 10]
+    for group in range(3):
+        assert theme_of_words(topics, group) == theme_of_texts(texts, fitted.labels_, group)
+        described = topics.of_group(group)
+        assert [topic.id for topic in described] == [0, 1]
+        assert sum(topic.weight for topic in described) == pytest.approx(1, abs=1e-3)
+        for topic in described:
+            probabilities = [probability for _, probability in topic.words]
+            assert len(probabilities) == 10
+            assert probabilities == sorted(probabilities, reverse=True)
+            assert 0 < sum(probabilities) <= 1
+    mixtures = fitted.transform(texts, kind="topics")
+    for group in range(3):
+        weights = [topic.weight for topic in topics.of_group(group)]
+        np.testing.assert_allclose(mixtures[fitted.labels_ == group].mean(axis=0), weights, atol=1e-4)
+
+
+@pytest.mark.parametrize("kept", ["two-view start", "trained head"])
+def test_the_topics_are_those_of_the_groups_that_were_kept(
+    kept: str, texts: list[str], fake_encoder: Any, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The start is made to number its groups otherwise than the training did."""
+    order = np.array([2, 0, 1])
+
+    def best(candidates: dict[str, Fit], judge: Any) -> tuple[Fit, list[dict[str, Any]]]:
+        start = candidates["two-view start"]
+        start.assigner.renumber(order)
+        start.probabilities = start.assigner.probabilities(start.vectors)
+        return candidates[kept], []
+
+    monkeypatch.setattr(deep, "_best", best)
+    settings = DECCRLSettings(**SHORT)
+    fit = Deep("deccrl", DECCRL, settings, fake_encoder, effort="fast", random_state=0).fit(texts, 3)
+    assert fit.topics is not None
+    assert fit.history[-1]["phase"] == "topics of the groups"
+    for group in range(3):
+        assert theme_of_words(fit.topics, group) == theme_of_texts(texts, fit.labels, group)
+    before = fit.labels
+    fit.number_by_size()
+    assert kept == "trained head" or (fit.labels != before).any()
+    for group in range(3):
+        assert theme_of_words(fit.topics, group) == theme_of_texts(texts, fit.labels, group)
+
+
+def test_saved_and_loaded_they_are_the_same(fitted: TextClusterer, texts: list[str], tmp_path: Path) -> None:
+    fitted.save(tmp_path / "model")
+    loaded = TextClusterer.load(tmp_path / "model")
+    for group in range(3):
+        assert loaded.topics_.of_group(group) == fitted.topics_.of_group(group)
+    np.testing.assert_array_equal(loaded.transform(texts, kind="topics"), fitted.transform(texts, kind="topics"))
+    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == ["model.json", "model.safetensors"]
+
+
+def test_a_text_has_the_same_mixture_in_any_company(fitted: TextClusterer, texts: list[str]) -> None:
+    some = [texts[3], "not a word of these", texts[40], "oven oven oven ticket"]
+    together = fitted.transform(some, kind="topics")
+    assert together.shape == (4, 2)
+    np.testing.assert_allclose(together.sum(axis=1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(fitted.transform(some[::-1], kind="topics")[::-1], together)
+    alone = np.vstack([fitted.transform([text], kind="topics") for text in some])
+    np.testing.assert_array_equal(alone, together)
+    assert fitted.transform([], kind="topics").shape == (0, 2)
+
+
+def test_a_fit_again_gives_the_same_topics(fitted: TextClusterer, texts: list[str]) -> None:
+    again = TextClusterer(3, method="deccrl", settings=SHORT).fit(texts)
+    for group in range(3):
+        assert again.topics_.of_group(group) == fitted.topics_.of_group(group)
+
+
+def test_groups_show_their_topics(texts: list[str]) -> None:
+    result = cluster(texts, 3, method="deccrl", settings=SHORT | {"topics": 3, "topic_epochs": 1})
+    shown = result.groups[1].to_dict()["topics"]
+    assert [topic["id"] for topic in shown] == [0, 1, 2]
+    assert shown[0]["words"][0].keys() == {"word", "probability"}
+    assert "topics" not in cluster(texts, 3, method="tfidf+kmeans").groups[1].to_dict()
+
+
+def test_methods_without_topics_say_so(texts: list[str], fitted: TextClusterer) -> None:
+    for options in ({"method": "tfidf+kmeans"}, {"method": "deccrl", "settings": {**SHORT, "crl": None}}):
+        model = TextClusterer(3, **options).fit(texts)  # type: ignore[arg-type]
+        assert model.topics_ is None
+        with pytest.raises(ConfigError, match="has no topics: fit with the method 'deccrl'") as raised:
+            model.transform(texts, kind="topics")
+        assert f"the method {model.method!r}" in str(raised.value)
+    with pytest.raises(ConfigError, match="kind='topic' is not known: use 'vectors' or 'topics'"):
+        fitted.transform(texts, kind="topic")  # type: ignore[arg-type]
+
+
+def test_few_words_make_short_topics(fake_encoder: Any, own_folder: Path) -> None:
+    texts = ["alpha", "alpha beta", "beta gamma", "gamma", "gamma alpha", "beta"]
+    settings = DECCRLSettings(**SHORT | {"init": "kmeans", "topics": 1})
+    fit = Deep("deccrl", DECCRL, settings, fake_encoder, effort="fast", random_state=0).fit(texts, 2)
+    assert fit.topics is not None
+    assert {len(topic.words) for group in range(2) for topic in fit.topics.of_group(group)} == {3}
+
+
+def test_what_is_learnt_is_the_share_of_each_word(fake_encoder: Any) -> None:
+    """With one topic a group, the likeliest distribution of words is that of the group's texts."""
+    from scipy.sparse import csr_matrix
+
+    from coterie.features.counted import CountedWords
+    from coterie.methods.deep import Task
+
+    counts = np.array([[3, 1, 0, 0], [1, 1, 2, 0], [0, 0, 1, 3], [0, 1, 0, 3]], dtype=np.float32)
+    words = CountedWords(list("abcd"), csr_matrix(counts), np.eye(4, 8, dtype=np.float32))
+    groups = np.array([1, 1, 0, 0])
+    torch.manual_seed(0)
+    model = DECCRL(DECCRLSettings(topics=1, topic_epochs=400), Task(12, 2, 4, "fast", 0, 8))
+    model.read(words)
+    model.begin(groups)
+    vectors = np.eye(4, 12, dtype=np.float32)
+    learner = model.topics_of(groups, torch.from_numpy(vectors))
+    assert learner is not None
+    topics, history = learn_topics(learner, vectors, seed=0)
+    assert history[-1]["losses"]["reconstruction"] < history[0]["losses"]["reconstruction"]
+    for group, shares in ((0, {"d": 6 / 8, "b": 1 / 8, "c": 1 / 8}), (1, {"a": 4 / 8, "b": 2 / 8, "c": 2 / 8})):
+        (topic,) = topics.of_group(group)
+        found = dict(topic.words)
+        assert {word: found[word] for word in shares} == pytest.approx(shares, abs=0.02)
