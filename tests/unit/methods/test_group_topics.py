@@ -88,7 +88,7 @@ def test_the_topics_are_those_of_the_groups_that_were_kept(
         start.probabilities = start.assigner.probabilities(start.vectors)
         return candidates[kept], []
 
-    monkeypatch.setattr(deep, "_best", best)
+    monkeypatch.setattr(deep, "best_of", best)
     settings = DECCRLSettings(**SHORT)
     fit = Deep("deccrl", DECCRL, settings, fake_encoder, effort="fast", random_state=0).fit(texts, 3)
     assert fit.topics is not None
