@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from coterie.errors import ConfigError, CoterieError, InputError, ModelFormatError
     from coterie.estimator import TextClusterer
     from coterie.result import Clustering
-    from coterie.systems import AECL, RSTC, SCCL, VaSCL
+    from coterie.systems import AECL, RSTC, SCCL, UFT, ClusterBERT, VaSCL
 
 __all__ = [
     "AECL",
     "RSTC",
     "SCCL",
+    "UFT",
+    "ClusterBERT",
     "Clustering",
     "ConfigError",
     "CoterieError",
@@ -31,6 +33,8 @@ _HOMES = {
     "AECL": "systems",
     "RSTC": "systems",
     "SCCL": "systems",
+    "UFT": "systems",
+    "ClusterBERT": "systems",
     "VaSCL": "systems",
     "Clustering": "result",
     "ConfigError": "errors",

@@ -32,6 +32,7 @@ FEATURES = {
     "lda": "LDA topic mixture",
     "sif": "SIF-weighted word vectors",
     "minilm": "sentence vectors of the encoder",
+    "tsdae": "sentence vectors of the encoder after TSDAE on the texts",
 }
 
 CLUSTERERS = {
@@ -69,6 +70,16 @@ DEEP = {
     "vascl": (
         MethodInfo("vascl", "contrast with virtual augmentations, then k-means", "Zhang et al. 2022"),
         "coterie.methods.vascl:VaSCL",
+    ),
+    "uft": (
+        MethodInfo("uft", "masked words told while texts are drawn to centres", "Huang et al. 2020"),
+        "coterie.methods.uft:UFT",
+    ),
+    "clusterbert": (
+        MethodInfo(
+            "clusterbert", "texts rebuilt from their vectors, k-means groups learnt, then hardened", "ClusterBERT"
+        ),
+        "coterie.methods.clusterbert:ClusterBERT",
     ),
 }
 """The trained methods and where their models are."""
@@ -128,14 +139,15 @@ def model_class(name: str) -> type[DeepModel]:
 def _refuse_unused(name: str, settings: Settings) -> None:
     """An option that a method does not use would be ignored without a word."""
     feature = name.split("+")[0]
-    if name not in DEEP and (settings.own or settings.views):
-        what = f"the setting {next(iter(settings.own))!r} is" if settings.own else "augmented columns are"
+    own = {} if feature == "tsdae" else settings.own
+    if name not in DEEP and (own or settings.views):
+        what = f"the setting {next(iter(own))!r} is" if own else "augmented columns are"
         raise ConfigError(f"{what} of no use to the method {name!r}: leave it out, or use one of {', '.join(DEEP)}")
     if settings.word_vectors is not None and feature != "sif":
         raise ConfigError(
             f"word vectors are of no use to the method {name!r}: leave them out, or use a method with sif"
         )
-    if feature in ("duet", "minilm", *DEEP) or (feature == "sif" and settings.word_vectors is None):
+    if feature in ("duet", "minilm", "tsdae", *DEEP) or (feature == "sif" and settings.word_vectors is None):
         return
     if (settings.encoder, settings.precision) != ("minilm", "fp32"):
         raise ConfigError(
@@ -154,11 +166,12 @@ def _deep(name: str, settings: Settings) -> Method:
     from coterie.methods.settings import read_settings
 
     model = model_class(name)
+    chosen = read_settings(model.settings_class, settings.own, name)
     return Deep(
         name,
         model,
-        read_settings(model.settings_class, settings.own, name),
-        _encoder(settings),
+        chosen,
+        _encoder(settings, getattr(chosen, "pooling", "mean")),
         effort=settings.effort,
         random_state=settings.random_state,
         views=settings.views,
@@ -191,10 +204,10 @@ def _unknown(name: str) -> str:
     return f"method {name!r} is not known: {hint}`coterie methods` lists them all"
 
 
-def _encoder(settings: Settings) -> TransformerEncoder:
+def _encoder(settings: Settings, pooling: Literal["mean", "cls"] = "mean") -> TransformerEncoder:
     from coterie.features.transformer import TransformerEncoder
 
-    return TransformerEncoder(settings.encoder, precision=settings.precision)
+    return TransformerEncoder(settings.encoder, precision=settings.precision, pooling=pooling)
 
 
 def _bow(settings: Settings) -> Features:
@@ -223,10 +236,19 @@ def _sif(settings: Settings) -> Features:
     return Sif(_encoder(settings))
 
 
+def _tsdae(settings: Settings) -> Features:
+    from coterie.methods.settings import read_settings
+    from coterie.methods.tsdae import TSDAEFeatures, TSDAESettings
+
+    chosen = read_settings(TSDAESettings, settings.own, "tsdae")
+    return TSDAEFeatures(_encoder(settings, chosen.pooling), chosen, settings.effort, settings.random_state)
+
+
 _FEATURE_BUILDERS: dict[str, Callable[[Settings], Features]] = {
     "bow": _bow,
     "tfidf": _tfidf,
     "lda": _lda,
     "sif": _sif,
     "minilm": _encoder,
+    "tsdae": _tsdae,
 }

@@ -18,11 +18,13 @@ from torch import Tensor, nn
 from coterie.engine.batch import Batch, Rows, Texts, batches_of, seed_torch
 from coterie.engine.checkpoint import Checkpoints, NoCheckpoints, Saved
 from coterie.engine.interrupt import deferred_interrupt
+from coterie.engine.known import Known
 from coterie.engine.phase import ENCODER, Model, Phase
 from coterie.engine.workers import Workers
 from coterie.types import Labels, Progress, silent
 
 LONGEST_GRADIENT = 1.0
+START = "start"
 FEWEST_GROUPS_SHARE = 0.5
 """Training has collapsed when fewer than this share of the groups asked for have any text."""
 
@@ -84,13 +86,14 @@ class Training:
         self._labels: Labels | None = None
         self._sums: dict[str, float] = {}
         self._optimizer: torch.optim.Optimizer | None = None
-        self._vectors: dict[int, Tensor] = {}
+        self._known = Known(texts, encoder, self.workers)
         self._epoch_started = 0.0
         self._seconds_before = 0.0
 
     def run(self) -> Outcome:
         with torch.random.fork_rng(devices=[]), deferred_interrupt() as interrupted:
             self._resume()
+            self._look_before()
             while self.position.phase < len(self.phases):
                 if not self._epoch(self.phases[self.position.phase], interrupted):
                     self._next_phase(len(self.phases))
@@ -114,7 +117,7 @@ class Training:
         optimizer = self._optimizer_of(phase)
         place = self.position
         if place.step == 0:
-            self.model.refresh(self._all_vectors(), phase)
+            self.model.refresh(self._known.vectors(), phase)
             self._sums = {}
         self._epoch_started, self._seconds_before = time.monotonic() - self._seconds_before, 0.0
         batches = batches_of(len(self.texts), phase.batch_size, [self.seed, place.phase, place.epoch])
@@ -152,17 +155,24 @@ class Training:
             return False
         optimizer.step()
         if phase.trains_encoder:
-            self._vectors = {}
+            self._known.forget()
         for name, loss in {**losses, "total": total, "gradient": length}.items():
             self._sums[name] = self._sums.get(name, 0.0) + float(loss.detach())
         return True
 
     def _batch(self, rows: Rows, phase: Phase) -> Batch:
         place = self.position
-        texts = self.texts if phase.trains_encoder else _Still(self._all_vectors)
+        texts = self.texts if phase.trains_encoder else self._known
         return Batch(texts, rows, self.workers, [self.seed, place.phase, place.epoch, place.step])
 
     # Once an epoch: everything is looked at.
+
+    def _look_before(self) -> None:
+        if self.history or not self.phases:
+            return
+        figures = self.model.survey(self._known.vectors(), None)
+        if figures:
+            self.history.append({"phase": START, "epoch": 0, "losses": {}, "seconds": 0.0, **figures})
 
     def _look(self, phase: Phase, steps: int) -> bool:
         place = self.position
@@ -174,6 +184,7 @@ class Training:
         if phase.judged:
             entry |= self._judged(phase)
         entry |= self._observations(phase)
+        entry |= self.model.survey(self._known.vectors(), phase)
         changed = entry.get("changed")
         # While most groups are still missing nothing changes either.
         settled = phase.stop_below is not None and changed is not None and changed < phase.stop_below
@@ -208,14 +219,14 @@ class Training:
         return entry
 
     def _groups(self) -> Labels:
-        vectors = self._all_vectors()
+        vectors = self._known.vectors()
         with torch.no_grad():
             self.model.settle(vectors)
             parts = [self.model.scores(part).argmax(dim=1) for part in torch.split(vectors, 2048)]
         return np.asarray(torch.cat(parts).cpu().numpy(), dtype=np.int64)
 
     def _is_whole(self, found: int) -> bool:
-        asked = self.model.scores(self._all_vectors()[:1]).shape[1]
+        asked = self.model.scores(self._known.vectors()[:1]).shape[1]
         return found >= max(min(asked, 2), FEWEST_GROUPS_SHARE * asked)
 
     def _no_longer_rising(self, phase: Phase) -> bool:
@@ -233,16 +244,8 @@ class Training:
         if groups is None:
             return {}
         with torch.no_grad():
-            batch = Batch(_Still(self._all_vectors), rows, self.workers, [self.seed])
+            batch = Batch(self._known, rows, self.workers, [self.seed])
             return self.model.observations(batch, torch.from_numpy(groups[rows]).to(self.workers.device))
-
-    def _all_vectors(self, view: int = 0) -> Tensor:
-        """Of all texts, without gradient; computed once for as long as the encoder stands still."""
-        if view not in self._vectors:
-            self.encoder.eval()
-            own = self.texts.encode_all(view, self.workers.share(len(self.texts)))
-            self._vectors[view] = self.workers.gather(own, len(self.texts))
-        return self._vectors[view]
 
     # States: phases, the best one, checkpoints.
 
@@ -279,7 +282,7 @@ class Training:
     def _load_weights(self, weights: Saved) -> None:
         self.model.load_state_dict(weights.part("model"))
         _Trained(self.encoder).load(weights.part("encoder"))
-        self._vectors = {}
+        self._known.forget()
 
     def _restore_best(self) -> None:
         if self.best:
@@ -339,16 +342,6 @@ class Training:
             indices = {int(name.split("/")[0]) for name in saved.part("optimizer")}
             state["state"] = {index: saved.part(f"optimizer/{index}") for index in indices}
             optimizer.load_state_dict(state)
-
-
-class _Still:
-    """Texts while the encoder stands still: a step only looks their vectors up."""
-
-    def __init__(self, all_vectors: Callable[[int], Tensor]) -> None:
-        self._all_vectors = all_vectors
-
-    def encode(self, view: int, rows: Rows) -> Tensor:
-        return self._all_vectors(view)[torch.from_numpy(rows)]
 
 
 class _Trained:

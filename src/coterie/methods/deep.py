@@ -32,6 +32,7 @@ from coterie.methods.duet import Duet
 from coterie.methods.head import Head
 from coterie.methods.linear import learnt_groups
 from coterie.methods.two_step import TwoStep
+from coterie.metrics.external import external_scores
 from coterie.metrics.internal import silhouette
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.layers import has_bfloat16
@@ -86,8 +87,12 @@ class DeepModel(Model):
     settings_class: ClassVar[type[DeepSettings]] = DeepSettings
     only_for_training: ClassVar[tuple[str, ...]] = ("first_groups",)
     layers_by_effort: ClassVar[dict[str, int | Literal["all"]]] = {"fast": 0, "balanced": 2, "full": "all"}
+    sizes_by_effort: ClassVar[dict[str, int]] = {}
+    """The batch size, where it is left to the effort."""
     augmentations: ClassVar[int] = 1
     """How many other views of every text it learns from."""
+    reads_kmeans: ClassVar[bool] = False
+    """Whether k-means on the trained encoder is one of its read-outs, whatever it started from."""
 
     first_groups: Tensor
 
@@ -110,6 +115,17 @@ class DeepModel(Model):
         """Takes over the groups that training starts from."""
         self.first_groups.copy_(torch.from_numpy(groups))
 
+    @classmethod
+    def views_wanted(cls, settings: DeepSettings, effort: str) -> int:
+        """How many other views of every text are to be made, or given."""
+        return 0 if settings.augment == "dropout" else cls.augmentations
+
+    def join(self, encoder: TrainableEncoder, texts: TrainingTexts, progress: Progress) -> None:
+        """Takes of an encoder that will be trained, and of the texts, what its losses need."""
+
+    def leave(self) -> None:
+        """Gives back what `join` took."""
+
     def view(self, batch: Batch, view: int, phase: Phase) -> Tensor:
         """The vectors of one view, scaled; with `dropout` in the place of augmentation, the text's own seen anew."""
         if self.settings.augment != "dropout":
@@ -120,7 +136,8 @@ class DeepModel(Model):
 
     @property
     def batch_size(self) -> int:
-        return min(int(self.settings.batch_size), self.task.rows)
+        size = given(self.settings.batch_size, self.sizes_by_effort.get(self.task.effort, 1))
+        return min(int(size), self.task.rows)
 
     def epochs_of(self, steps: int) -> int:
         """As many epochs as make about this many steps."""
@@ -147,7 +164,7 @@ class Deep:
     ) -> None:  # fmt: skip
         self.name, self.model, self.settings, self.encoder = name, model, settings, encoder
         self.effort, self.random_state, self.views, self.truth = effort, random_state, views, truth
-        wanted = 0 if settings.augment == "dropout" else model.augmentations
+        wanted = model.views_wanted(settings, effort)
         if views and len(views) != wanted:
             raise ConfigError(
                 f"the method {name!r} learns from {wanted} augmented columns, and {len(views)} were given"
@@ -168,7 +185,11 @@ class Deep:
                 again, after = self._groups_by(features, texts, n_clusters, progress)
                 candidates[f"{init}, trained encoder"] = again
                 spaces.append(after)
+                if self.model.reads_kmeans and init != "kmeans":
+                    candidates["kmeans, trained encoder"] = self._kmeans(features, texts, n_clusters, progress)
         fit, evidence = _best(candidates, _judge(spaces, self.random_state))
+        if self.truth is not None and outcome.history:
+            outcome.history[-1]["candidates"] = _by_truth(candidates, self.truth)
         fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in outcome.notes)]
         forget_checkpoints(*key)
         return fit
@@ -181,8 +202,23 @@ class Deep:
         if self.settings.init == "two-view":
             fit = Duet(encoder, random_state=seed).fit(texts, n_clusters, progress)
             return fit, fit.vectors
-        fit = TwoStep(encoder, "kmeans", n_init=RESTARTS, random_state=seed).fit(texts, n_clusters, progress)
+        fit = self._kmeans(encoder, texts, n_clusters, progress)
         return fit, TwoViews(encoder, seed).fit_transform(texts, progress)
+
+    def _kmeans(self, encoder: TransformerEncoder, texts: Sequence[str], n_clusters: int, progress: Progress) -> Fit:
+        means = TwoStep(encoder, "kmeans", n_init=RESTARTS, random_state=self.random_state)
+        return means.fit(texts, n_clusters, progress)
+
+    def tune(self, texts: Sequence[str], progress: Progress) -> tuple[TransformerEncoder, Matrix, list[dict[str, Any]]]:
+        """The encoder trained on these texts without any groups, its vectors of them, and the history."""
+        views = [texts, *self._augmented(texts, progress)]
+        no_groups = np.zeros(len(texts), dtype=np.int64)
+        key = self._key(1, views, no_groups)
+        _, encoder, outcome = self._train(views, 1, no_groups, _unjudged, key, progress)
+        features = self.encoder.with_weights(encoder.tuned_weights() if _is_trained(encoder) else {})
+        vectors = features.encode(texts, progress)
+        forget_checkpoints(*key)
+        return features, vectors, outcome.history
 
     def _train(
         self,
@@ -198,8 +234,10 @@ class Deep:
         task = Task(training_texts.width, n_clusters, len(views[0]), self.effort, self.random_state)
         with torch.random.fork_rng(devices=[]):
             seed_torch([self.random_state])
-            model = self.model(self.settings, task).to(workers.device)
-        model.begin(first_groups)
+            model = self.model(self.settings, task)
+            if isinstance(training_texts, TrainingTexts):
+                model.join(training_texts.encoder, training_texts, progress)
+        model.to(workers.device).begin(first_groups)
         # The first process keeps them for all: of several that asked, only one would get the lock.
         with checkpoints_for(*key) if workers.is_main else nullcontext(NoCheckpoints()) as checkpoints:
             training = Training(
@@ -209,6 +247,7 @@ class Deep:
                 keep_best=not _is_trained(encoder),
             )  # fmt: skip
             outcome = training.run()
+        model.leave()
         return model.cpu(), encoder.cpu(), outcome
 
     def _encodable(
@@ -238,7 +277,10 @@ class Deep:
         if chosen.augment == "dropout":
             return []
         # The views differ by the seed, and no view of one training is one of the next seed's.
-        seeds = [self.random_state * MOST_AUGMENTATIONS + draw for draw in range(self.model.augmentations)]
+        seeds = [
+            self.random_state * MOST_AUGMENTATIONS + draw
+            for draw in range(self.model.views_wanted(chosen, self.effort))
+        ]
         makers = make_augmenters(chosen.augment, self.encoder, texts, chosen.augment_rate, seeds, progress)
         return [fixed_view(maker, texts, progress) for maker in makers]
 
@@ -294,6 +336,15 @@ def _judge(spaces: Sequence[Matrix], seed: int) -> Callable[[Labels], float]:
         return float(np.nan_to_num(np.mean([silhouette(space, labels[rows]) for space in centred]), nan=-1.0))
 
     return score
+
+
+def _unjudged(labels: Labels) -> float:
+    raise NotImplementedError("there are no groups to be judged")
+
+
+def _by_truth(candidates: dict[str, Fit], truth: Labels) -> dict[str, Any]:
+    """How every candidate stands by the true groups: for the history, nothing is chosen by it."""
+    return {name: external_scores(truth.tolist(), fit.labels.tolist()) for name, fit in candidates.items()}
 
 
 def _best(candidates: dict[str, Fit], judge: Callable[[Labels], float]) -> tuple[Fit, list[dict[str, Any]]]:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from coterie.data.messages import nearest
 from coterie.errors import ConfigError
 
-LEAST = {"batch_size": 1, "dimensions": 1, "neighbours": 1}
+LEAST = {"batch_size": 1, "dimensions": 1, "neighbours": 1, "round_epochs": 1, "told_every": 1}
 """Numbers may be 0, but not these; none may be negative."""
 
 Chosen = TypeVar("Chosen")
