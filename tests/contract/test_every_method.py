@@ -17,6 +17,7 @@ METHODS = [info.name for info in known_methods()] + ["minilm+umap+kmeans", "tfid
 SHORTER = {
     "aecl": {"contrast_epochs": 20, "guided_epochs": 60, "joint_epochs": 60},
     "vascl": {"epochs": 60},
+    "clusterbert": {"round_epochs": 30, "hardening_epochs": 20},
 }
 
 SUBJECTS = {

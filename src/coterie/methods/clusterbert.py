@@ -31,24 +31,27 @@ from coterie.engine.batch import Batch
 from coterie.engine.phase import Phase
 from coterie.losses.pseudo_labels import soft_cross_entropy
 from coterie.losses.student_t import target_distribution
-from coterie.methods.deep import DeepSettings, Task
+from coterie.methods.deep import DeepSettings, Task, given
 from coterie.methods.tsdae import ADAPTATION, TSDAE, TSDAESettings
 from coterie.metrics.internal import internal_scores
 from coterie.types import Labels, Matrix
 
 CLUSTERING, HARDENING = "clustering", "hardening"
 RESTARTS = 3
+PUBLISHED_EPOCHS = 2
+FEWEST_STEPS = 120
+"""A head that begins from nothing needs about as many to know all groups: small sets have more epochs for it."""
 
 
 @dataclass(frozen=True)
 class ClusterBERTSettings(TSDAESettings):
-    """The paper's settings, of those it searched over the ones that both searches have."""
+    """The paper's settings; where it searched, the smaller epochs and the larger rounds. None: see `_epochs`."""
 
     lambda_clustering: float = 0.8
     lambda_hardening: float = 0.75
     rounds: int = 2
-    round_epochs: int = 2
-    hardening_epochs: int = 2
+    round_epochs: int | None = None
+    hardening_epochs: int | None = None
     ablation: Literal["no-reconstruction"] | None = None
 
 
@@ -65,10 +68,16 @@ class ClusterBERT(TSDAE):
         super().__init__(settings, task)
         self.head = nn.Linear(task.width, task.n_clusters)
         self.register_buffer("target", torch.zeros(task.rows, task.n_clusters))
+        self._surveyed: tuple[Tensor, dict[str, Any]] | None = None
+
+    def leave(self) -> None:
+        super().leave()
+        self._surveyed = None
 
     @classmethod
     def epochs_in_all(cls, settings: Any) -> int:
-        return int(settings.adaptation_epochs + settings.rounds * settings.round_epochs + settings.hardening_epochs)
+        round_epochs, last = (given(n, PUBLISHED_EPOCHS) for n in (settings.round_epochs, settings.hardening_epochs))
+        return int(settings.adaptation_epochs + settings.rounds * round_epochs + last)
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         return {**super().parameter_groups(), "head": list(self.head.parameters())}
@@ -79,14 +88,19 @@ class ClusterBERT(TSDAE):
         rates = self.rates("decoder", "head")
         epochs = {
             ADAPTATION: chosen.adaptation_epochs if self._rebuilds else 0,
-            CLUSTERING: chosen.rounds * chosen.round_epochs,
-            HARDENING: chosen.hardening_epochs,
+            CLUSTERING: chosen.rounds * self._epochs(chosen.round_epochs),
+            HARDENING: self._epochs(chosen.hardening_epochs),
         }
         lambdas = {ADAPTATION: 0.0, CLUSTERING: chosen.lambda_clustering, HARDENING: chosen.lambda_hardening}
         return [
             Phase(stage, epochs[stage], rates, self._weights(weight), size, judged=stage != ADAPTATION)
             for stage, weight in lambdas.items()
         ]
+
+    def _epochs(self, chosen: int | None) -> int:
+        """As published, unless those would be very few steps."""
+        least = 1 if self.task.effort == "full" else self.epochs_of(FEWEST_STEPS)
+        return given(chosen, max(PUBLISHED_EPOCHS, least))
 
     @property
     def _rebuilds(self) -> bool:
@@ -110,19 +124,16 @@ class ClusterBERT(TSDAE):
     @torch.no_grad()
     def refresh(self, vectors: Tensor, phase: Phase) -> None:
         super().refresh(vectors, phase)
-        if phase.name == CLUSTERING and self._begins_round(phase):
-            self._cluster_again(vectors)
+        # How many epochs of the second stage are over.
+        over = int(self.turn) - 1 - self.phases()[0].epochs
+        if phase.name == CLUSTERING and over % self._epochs(self.settings.round_epochs) == 0:
+            self._cluster(vectors, is_first=over == 0)
             self.target.copy_(functional.one_hot(self.first_groups, self.task.n_clusters))
         elif phase.name == HARDENING:
             self.target.copy_(target_distribution(self.scores(vectors).softmax(dim=1)))
 
-    def _begins_round(self, phase: Phase) -> bool:
-        before = self.phases()[0].epochs
-        return (int(self.turn) - 1 - before) % self.settings.round_epochs == 0
-
-    def _cluster_again(self, vectors: Tensor) -> None:
+    def _cluster(self, vectors: Tensor, is_first: bool) -> None:
         """Groups by k-means, as published; from the two-view start on, k-means goes on from the groups there are."""
-        is_first = int(self.turn) - 1 == self.phases()[0].epochs
         points, groups = vectors.cpu().numpy(), self.first_groups.cpu().numpy()
         if self.settings.init == "kmeans":
             found = self._kmeans(points)
@@ -139,9 +150,13 @@ class ClusterBERT(TSDAE):
 
     def survey(self, vectors: Tensor, phase: Phase | None) -> dict[str, Any]:
         """Silhouette and Dunn index of k-means on the vectors (figure 3)."""
-        points = vectors.cpu().numpy()
-        scores = internal_scores(points, self._kmeans(points))
-        return {name: value if math.isfinite(value) else None for name, value in scores.items()}
+        # While the encoder stands still they are the same.
+        if self._surveyed is None or self._surveyed[0] is not vectors:
+            points = vectors.cpu().numpy()
+            scores = internal_scores(points, self._kmeans(points))
+            finite = {name: value if math.isfinite(value) else None for name, value in scores.items()}
+            self._surveyed = (vectors, finite)
+        return self._surveyed[1]
 
     def scores(self, vectors: Tensor) -> Tensor:
         return torch.as_tensor(self.head(self.scale * vectors))

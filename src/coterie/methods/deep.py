@@ -273,8 +273,8 @@ class Deep:
     def _augmented(self, texts: Sequence[str], progress: Progress) -> list[list[str]]:
         from coterie.augment import fixed_view, make_augmenters
 
-        chosen = self.settings
-        if chosen.augment == "dropout":
+        chosen, wanted = self.settings, self.model.views_wanted(self.settings, self.effort)
+        if wanted == 0:
             return []
         # The views differ by the seed, and no view of one training is one of the next seed's.
         seeds = [

@@ -40,9 +40,9 @@ NEW_HEAD, JOINT = "masked words", "joint"
 
 @dataclass(frozen=True)
 class UFTSettings(TuningSettings):
-    """The paper's settings; None where the effort decides. No augmentation: dropout, as BERT is fine-tuned."""
+    """The paper's settings; None where the effort decides. There are no other views; `dropout` is BERT's own."""
 
-    augment: Literal["dropout"] = "dropout"
+    augment: Literal["none", "dropout"] = "none"  # type: ignore[assignment]
     alpha: float = 1.0
     masked_share: float = 0.1
     masked_lm: bool = True

@@ -68,7 +68,7 @@ class CorpusHead(nn.Module):
         words = encoder.words[self.vocabulary]
         parts = torch.split(self.tied.shaped(hidden), 1024)
         found = [(part @ words.T + self.tied.bias).argmax(dim=1) for part in parts]
-        return torch.cat(found) == self._columns(ids)
+        return self.vocabulary[torch.cat(found)] == ids
 
     def _columns(self, ids: Tensor) -> Tensor:
         return torch.searchsorted(self.vocabulary, ids)

@@ -33,7 +33,10 @@ SHORT: dict[str, dict[str, Any]] = {
     "sccl": {"epochs": 2},
     "rstc": {"epochs": 2},
     "vascl": {"epochs": 2},
+    "uft": {"epochs": 2},
+    "clusterbert": {"round_epochs": 10, "hardening_epochs": 2},
 }
+NO_DELETION = {"vascl": "dropout", "uft": "none"}
 
 
 @dataclass(frozen=True)
@@ -200,8 +203,7 @@ def test_a_trained_head_passes_the_contract(
     """With the bundled encoder: the tiny ones have another tokenizer in every session, and what is learnt differs."""
     texts = themed[0]
     learning = {"guided_epochs": 40} if name == "aecl" else {}  # until a head that begins from nothing knows all groups
-    augment = "dropout" if name == "vascl" else "deletion"
-    settings = {**SHORT[name], **learning, "trainable_layers": 1, "augment": augment}
+    settings = {**SHORT[name], **learning, "trainable_layers": 1, "augment": NO_DELETION.get(name, "deletion")}
 
     def fit() -> TextClusterer:
         return TextClusterer(4, method=name, settings=settings, random_state=2).fit(texts)
