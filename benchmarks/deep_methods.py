@@ -3,7 +3,8 @@
     COTERIE_DATA=FOLDER python benchmarks/deep_methods.py PLAN [SET ...]
 
 Plans are below. Every cell is a process of its own, written to `results/deep_methods.json` as it ends; a cell that is
-there already is not run again. Labels are read for scoring only, after the fit. Vectors that an earlier cell has
+there already is not run again. Labels are read for scoring only: the fit is given them for its history, where every
+grouping that it compared is scored, and learns nothing from them. Vectors that an earlier cell has
 computed are used again (`encoded` says which cells had to encode), so minutes of the others are those of the rest.
 """
 
@@ -21,6 +22,15 @@ from coterie.persist.environment import machine, peak_memory_mb, versions
 
 SIX = ["tweet", "stackoverflow", "searchsnippets", "agnews", "biomedical", "googlenews_t"]
 THREE = SIX[:3]
+UFT_SETS = ["trec6", "dbpedia14", "yelp5"]
+CLUSTERBERT_SETS = [
+    "stackoverflow",
+    "biomedical",
+    "searchsnippets",
+    "bbc_sentences",
+    "agnews_desc",
+    "googlenews_ts_orig",
+]
 INITS = ("two-view", "kmeans")
 PATH = RESULTS / "deep_methods.json"
 
@@ -28,7 +38,7 @@ Cell = dict[str, Any]
 
 
 def _cells(method: str, effort: str, sets: list[str], seeds: tuple[int, ...], **own: Any) -> list[Cell]:
-    inits = INITS if method not in ("duet", "minilm+kmeans") else (None,)
+    inits = INITS if "+" not in method and method != "duet" else (None,)
     return [
         {
             "set": name,
@@ -49,6 +59,12 @@ PLANS = {
     "aecl-balanced": _cells("aecl", "balanced", SIX, (0,)),
     "aecl-full": _cells("aecl", "full", ["tweet"], (0,)),
     "others": [cell for method in ("sccl", "rstc", "vascl") for cell in _cells(method, "balanced", THREE, (0,))],
+    "uft": [*_cells("minilm+kmeans", "fast", UFT_SETS, (0,)), *_cells("uft", "balanced", UFT_SETS, (0,))],
+    "clusterbert": [
+        *_cells("minilm+kmeans", "fast", CLUSTERBERT_SETS, (0,)),
+        *_cells("tsdae+kmeans", "balanced", CLUSTERBERT_SETS, (0,)),
+        *_cells("clusterbert", "balanced", CLUSTERBERT_SETS, (0,)),
+    ],
 }
 
 
@@ -62,7 +78,9 @@ def main() -> None:
         # A cell that fails is a result too.
         result = json.loads(done.stdout) if done.returncode == 0 else {**cell, "failed": done.stderr.strip()[-500:]}
         PATH.write_text(json.dumps({"cells": [*_read(), result]}, indent=1) + "\n", encoding="utf-8")
-        shown = {name: result.get(name) for name in ("acc", "nmi", "kept", "minutes", "peak_memory_mb", "failed")}
+        shown = {
+            name: result.get(name) for name in ("acc", "nmi", "purity", "kept", "minutes", "peak_memory_mb", "failed")
+        }
         print(cell["set"], cell["method"], cell["effort"], cell["settings"], cell["seed"], shown, flush=True)
 
 
@@ -79,12 +97,12 @@ def run_cell(cell: Cell) -> Cell:
         effort=cell["effort"],
         settings=cell["settings"] or None,
         random_state=cell["seed"],
-    ).fit(texts, progress=lambda stage, done, total: seen.add(stage))
+    ).fit(texts, truth, progress=lambda stage, done, total: seen.add(stage))
     minutes = (time.monotonic() - started) / 60
     scores = external_scores(truth, model.labels_.tolist())
     return {
         **cell,
-        **{name: round(100 * scores[name], 2) for name in ("acc", "nmi", "ari")},
+        **{name: round(100 * scores[name], 2) for name in ("acc", "nmi", "ari", "purity")},
         "minutes": round(minutes, 2),
         "peak_memory_mb": round(peak_memory_mb()),
         "encoded": "encoding" in seen,

@@ -64,9 +64,12 @@ class UFT(Centres, Tuning):
         self.masked: MaskedWords | None = None
 
     def join(self, encoder: TrainableEncoder, texts: TrainingTexts, progress: Progress) -> None:
-        share, epochs, seed = self.settings.masked_share, self._epochs, self.task.random_state
-        views = self.noised_views(self.settings, self.task.effort, epochs)
-        self.masked = MaskedWords(encoder, texts, share, max(1, views), seed, progress)
+        chosen, task = self.settings, self.task
+        self.masked = MaskedWords(
+            encoder, texts, share=chosen.masked_share, telling=chosen.masked_lm,
+            views=max(1, self.noised_views(chosen, task.effort, self._epochs)),
+            seed=task.random_state, progress=progress,
+        )  # fmt: skip
 
     def leave(self) -> None:
         self.masked = None
@@ -77,14 +80,15 @@ class UFT(Centres, Tuning):
 
     def phases(self) -> list[Phase]:
         """A new head learns to tell masked words while the encoder stands still; then (1)."""
-        telling = self.masked is not None and self.settings.masked_lm
+        telling = self.masked is not None and self.masked.telling
         rates = self.rates("centres", "words") if telling else self.rates("centres")
-        weights = {"masked": 1.0, "cluster": 1.0} if telling else {"cluster": 1.0}
-        joint = Phase(JOINT, self._epochs, rates, weights, self.batch_size, stop_below=SETTLED)
-        if self.masked is None or not telling or not self.masked.is_new:
-            return [joint]
-        rate, size = {"words": NEW_HEAD_RATE}, min(NEW_HEAD_BATCH, self.task.rows)
-        return [Phase(NEW_HEAD, NEW_HEAD_EPOCHS, rate, {"masked": 1.0}, size, decay="linear", judged=False), joint]
+        weights = {"cluster": 1.0, "masked": 1.0} if telling else {"cluster": 1.0}
+        phases = [Phase(JOINT, self._epochs, rates, weights, self.batch_size, stop_below=SETTLED)]
+        if self.masked is not None and self.masked.is_new:
+            rate, size = {"words": NEW_HEAD_RATE}, min(NEW_HEAD_BATCH, self.task.rows)
+            first = Phase(NEW_HEAD, NEW_HEAD_EPOCHS, rate, {"masked": 1.0}, size, decay="linear", judged=False)
+            phases.insert(0, first)
+        return phases
 
     def refresh(self, vectors: Tensor, phase: Phase) -> None:
         self.next_turn()
@@ -96,14 +100,12 @@ class UFT(Centres, Tuning):
         if self.masked is None:
             return {"cluster": self._cluster(batch, batch.vectors(0))}
         turn = self.rotated(len(self.masked.views))
-        vectors, states, hidden = self.masked.read(batch, turn)
+        if not self.masked.telling:
+            return {"cluster": self._cluster(batch, self.masked.vectors(batch, turn))}
+        vectors, surprise = self.masked.read(batch, turn)
         if phase.name == NEW_HEAD:
-            learnt = self.masked.learnt(batch, turn)
-            return {"masked": mean_surprise(self.masked.head.surprise(states[learnt], hidden[learnt]))}
-        losses = {"cluster": self._cluster(batch, vectors)}
-        if "masked" in phase.weights:
-            losses["masked"] = mean_surprise(self.masked.head.surprise(states, hidden))
-        return losses
+            return {"masked": mean_surprise(surprise[self.masked.learnt(batch, turn)])}
+        return {"cluster": self._cluster(batch, vectors), "masked": mean_surprise(surprise)}
 
     def _cluster(self, batch: Batch, vectors: Tensor) -> Tensor:
         assigned = student_t(self.scale * vectors, self.centres, self.settings.alpha)

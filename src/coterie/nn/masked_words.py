@@ -27,7 +27,8 @@ MOST_FIRST_PLACES = 20_000
 class MaskedWords(nn.Module):
     """Masked views of the texts of a training, added to them, and a head: the checkpoint's own, or a new one.
 
-    A new head has to be trained first. It starts from a regression, and a tenth of the texts is held out from it.
+    A new head (`is_new`) has to be trained first. It starts from a regression, and a tenth of the texts is held out
+    from it. Without `telling` there are only the views.
     """
 
     held_out: Tensor
@@ -35,8 +36,9 @@ class MaskedWords(nn.Module):
     held_out_ids: Tensor
 
     def __init__(
-        self, encoder: TrainableEncoder, texts: TrainingTexts, share: float, views: int, seed: int, progress: Progress
-    ) -> None:
+        self, encoder: TrainableEncoder, texts: TrainingTexts, *,
+        share: float, views: int, telling: bool, seed: int, progress: Progress,
+    ) -> None:  # fmt: skip
         super().__init__()
         tokenizer, tokens = load_tokenizer(encoder.checkpoint), texts.tokens
         mask_id = mask_id_of(tokenizer, encoder.checkpoint.name)
@@ -44,23 +46,26 @@ class MaskedWords(nn.Module):
         masked = [masked_view(tokens, maskable, mask_id, share, [seed, draw]) for draw in range(views)]
         self.views = [texts.add_view(view, progress) for view in masked]
         self.marks = [Marks.differing(view, tokens) for view in masked]
+        self.telling, self.is_new = telling, False
+        if not telling:
+            return
         # A corpus of nothing but unknown tokens has nothing to tell.
         self.head = CorpusHead(encoder, tokens.ids[maskable] if maskable.any() else tokens.ids)
-        if not self.head.published:
+        self.is_new = not self.head.published
+        if self.is_new:
             self._begin(encoder, texts, seed)
 
-    @property
-    def is_new(self) -> bool:
-        """Whether the head has to be trained first."""
-        return not self.head.published
+    def vectors(self, batch: Batch, turn: int) -> Tensor:
+        """The batch's vectors in the view of this turn."""
+        return batch.vectors(self.views[turn])
 
-    def read(self, batch: Batch, turn: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The batch's vectors in the view of this turn, the states at the masks, and the tokens that they hide."""
+    def read(self, batch: Batch, turn: int) -> tuple[Tensor, Tensor]:
+        """The same, and how little expected every token was that a mask hides."""
         vectors, states = batch.marked(self.views[turn], self.marks[turn])
-        return vectors, states, batch.tokens(self.marks[turn])
+        return vectors, self.head.surprise(states, batch.tokens(self.marks[turn]))
 
     def learnt(self, batch: Batch, turn: int) -> Tensor:
-        """Which of the masks that `read` gives are of texts that a new head may be trained on."""
+        """Which of the masks that `read` is about are of texts that a new head may be trained on."""
         counts = torch.from_numpy(self.marks[turn].counts).to(batch.rows.device)[batch.rows]
         return torch.repeat_interleave(~self.held_out[batch.rows], counts)
 

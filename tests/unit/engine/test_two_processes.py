@@ -164,8 +164,7 @@ LAST = {
 }
 
 
-@pytest.mark.parametrize("layers", [1, "all"])
-@pytest.mark.parametrize("method", SETTINGS)
+@pytest.mark.parametrize(("method", "layers"), [("aecl", 1), ("uft", "all"), ("clusterbert", "all")])
 def test_a_method_has_the_losses_of_one_process(
     method: str, layers: Any, make_masked_lm: Any, corpus: list[str], tmp_path: Path
 ) -> None:
