@@ -26,6 +26,15 @@ THREE = SIX[:3]
 DECCRL_SETS = ["agnews", "stackoverflow", "biomedical", "tweet"]
 DECCRL_WITH_VIEWS = ["agnews", "stackoverflow", "tweet"]
 """Those of which the authors' augmented texts are at hand."""
+UFT_SETS = ["trec6", "dbpedia14", "yelp5"]
+CLUSTERBERT_SETS = [
+    "stackoverflow",
+    "biomedical",
+    "searchsnippets",
+    "bbc_sentences",
+    "agnews_desc",
+    "googlenews_ts_orig",
+]
 INITS = ("two-view", "kmeans")
 LONG = ["stackoverflow", "reuters_r8", "newsgroups20", "bbc"]
 """Of ADSL's own three sets two are licensed corpora, for which the others stand in under their own names."""
@@ -122,6 +131,12 @@ PLANS = {
         *_cells("deccrl", "fast", DECCRL_SETS, (0, 1, 2), augment="contextual"),
         *_cells("deccrl", "balanced", DECCRL_SETS, (0,), augment="contextual"),
     ],
+    "uft": [*_cells("minilm+kmeans", "fast", UFT_SETS, (0,)), *_cells("uft", "balanced", UFT_SETS, (0,))],
+    "clusterbert": [
+        *_cells("minilm+kmeans", "fast", CLUSTERBERT_SETS, (0,)),
+        *_cells("tsdae+kmeans", "balanced", CLUSTERBERT_SETS, (0,)),
+        *_cells("clusterbert", "balanced", CLUSTERBERT_SETS, (0,)),
+    ],
 }
 
 
@@ -136,7 +151,9 @@ def main() -> None:
         result = json.loads(done.stdout) if done.returncode == 0 else {**cell, "failed": done.stderr.strip()[-500:]}
         PATH.parent.mkdir(exist_ok=True)
         PATH.write_text(json.dumps({"cells": [*_read(), result]}, indent=1) + "\n", encoding="utf-8")
-        shown = {name: result.get(name) for name in ("acc", "nmi", "kept", "minutes", "peak_memory_mb", "failed")}
+        shown = {
+            name: result.get(name) for name in ("acc", "nmi", "purity", "kept", "minutes", "peak_memory_mb", "failed")
+        }
         print(cell["set"], cell["method"], cell["effort"], cell["settings"], cell["seed"], shown, flush=True)
 
 

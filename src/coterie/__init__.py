@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         RSTC,
         SCCL,
         STCC,
+        UFT,
+        ClusterBERT,
         Consensus,
         SelfTrain,
         VaSCL,
@@ -38,6 +40,8 @@ __all__ = [
     "RSTC",
     "SCCL",
     "STCC",
+    "UFT",
+    "ClusterBERT",
     "Clustering",
     "ConfigError",
     "Consensus",
@@ -51,8 +55,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(["ADSL", "AECL", "DCN", "DEC", "DECCRL", "HACSD", "IDEC", "RSTC", "SCCL", "STCC"], "systems"),
-    **dict.fromkeys(["Consensus", "SelfTrain", "VaSCL"], "systems"),
+    **dict.fromkeys(
+        ["ADSL", "AECL", "DCN", "DEC", "DECCRL", "HACSD", "IDEC", "RSTC", "SCCL", "STCC", "UFT"], "systems"
+    ),
+    **dict.fromkeys(["ClusterBERT", "Consensus", "SelfTrain", "VaSCL"], "systems"),
     "Clustering": "result",
     "ConfigError": "errors",
     "CoterieError": "errors",

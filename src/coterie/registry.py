@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from coterie.types import Labels
 
 Effort = Literal["fast", "balanced", "full"]
-FeatureName = Literal["bow", "tfidf", "stems", "lda", "ae", "kate", "sif", "minilm"]
+FeatureName = Literal["bow", "tfidf", "stems", "lda", "ae", "kate", "sif", "minilm", "tsdae"]
 Precision = Literal["fp32", "int8"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 PATIENCE: dict[Effort, int] = {"fast": 1, "balanced": 2, "full": 5}
@@ -36,6 +36,7 @@ FEATURES: dict[FeatureName, str] = {
     "kate": "k-competitive autoencoder on word stems",
     "sif": "SIF-weighted word vectors",
     "minilm": "sentence vectors of the encoder",
+    "tsdae": "sentence vectors of the encoder after TSDAE on the texts",
 }
 
 CLUSTERERS = {
@@ -95,6 +96,16 @@ DEEP = {
     "self-train": (
         MethodInfo("self-train", "SIF vectors, autoencoder, self-training", "Hadifar et al. 2019"),
         "coterie.methods.self_train:SelfTrain",
+    ),
+    "uft": (
+        MethodInfo("uft", "masked words told while texts are drawn to centres", "Huang et al. 2020"),
+        "coterie.methods.uft:UFT",
+    ),
+    "clusterbert": (
+        MethodInfo(
+            "clusterbert", "texts rebuilt from their vectors, k-means groups learnt, then hardened", "ClusterBERT"
+        ),
+        "coterie.methods.clusterbert:ClusterBERT",
     ),
 }
 """The trained methods and where their models are."""
@@ -185,7 +196,7 @@ def _found_at(place: str) -> Any:
 def _refuse_unused(name: str, feature: str, settings: Settings, reads_words: bool) -> None:
     """An option that a method does not use would be ignored without a word."""
     with_settings = (*DEEP, *SELF_TAUGHT, HAC_SD.name)
-    if settings.own and name not in with_settings:
+    if settings.own and feature != "tsdae" and name not in with_settings:
         raise ConfigError(
             f"the setting {next(iter(settings.own))!r} is of no use to the method {name!r}: leave it out, "
             f"or use one of {', '.join(with_settings)}"
@@ -199,7 +210,9 @@ def _refuse_unused(name: str, feature: str, settings: Settings, reads_words: boo
             f"word vectors are of no use to the method {name!r}: leave them out, or use a method with sif, "
             f"or one of deccrl, {', '.join(SELF_TAUGHT)}"
         )
-    if name in ("duet", *DEEP) or feature == "minilm" or (feature == "sif" and settings.word_vectors is None):
+    if name in ("duet", *DEEP) or feature in ("minilm", "tsdae"):
+        return
+    if feature == "sif" and settings.word_vectors is None:
         return
     if (settings.encoder, settings.precision) != ("minilm", "fp32"):
         raise ConfigError(
@@ -218,8 +231,9 @@ def _deep(name: str, settings: Settings) -> Deep:
     from coterie.methods.on_features import DeepOnFeatures, FeatureSettings
     from coterie.methods.settings import read_settings
 
-    model, encoder = model_class(name), _encoder(settings)
+    model = model_class(name)
     chosen = read_settings(model.settings_class, settings.own, name)
+    encoder = _encoder(settings, getattr(chosen, "pooling", "mean"))
     options: dict[str, Any] = {
         "effort": settings.effort,
         "random_state": settings.random_state,
@@ -290,10 +304,10 @@ def _unknown(name: str) -> str:
     return f"method {name!r} is not known: {hint}`coterie methods` lists them all"
 
 
-def _encoder(settings: Settings) -> TransformerEncoder:
+def _encoder(settings: Settings, pooling: Literal["mean", "cls"] = "mean") -> TransformerEncoder:
     from coterie.features.transformer import TransformerEncoder
 
-    return TransformerEncoder(settings.encoder, precision=settings.precision)
+    return TransformerEncoder(settings.encoder, precision=settings.precision, pooling=pooling)
 
 
 def _bow(settings: Settings) -> Features:
@@ -340,6 +354,14 @@ def _sif(settings: Settings) -> Features:
     return Sif(_encoder(settings))
 
 
+def _tsdae(settings: Settings) -> Features:
+    from coterie.methods.settings import read_settings
+    from coterie.methods.tsdae import TSDAEFeatures, TSDAESettings
+
+    chosen = read_settings(TSDAESettings, settings.own, "tsdae")
+    return TSDAEFeatures(_encoder(settings, chosen.pooling), chosen, settings.effort, settings.random_state)
+
+
 _FEATURE_BUILDERS: dict[str, Callable[[Settings], Features]] = {
     "bow": _bow,
     "tfidf": _tfidf,
@@ -349,4 +371,5 @@ _FEATURE_BUILDERS: dict[str, Callable[[Settings], Features]] = {
     "lda": _lda,
     "sif": _sif,
     "minilm": _encoder,
+    "tsdae": _tsdae,
 }

@@ -72,6 +72,16 @@ def HACSD(n_clusters: int = 8, **options: Any) -> TextClusterer:  # noqa: N802
     return _system("hac-sd", n_clusters, options)
 
 
+def UFT(n_clusters: int = 8, **options: Any) -> TextClusterer:  # noqa: N802
+    """Unsupervised fine-tuning; options of `TextClusterer` and of `docs/methods/uft.md`."""
+    return _system("uft", n_clusters, options)
+
+
+def ClusterBERT(n_clusters: int = 8, **options: Any) -> TextClusterer:  # noqa: N802
+    """Adaptation, clustering, hardening; options of `TextClusterer` and of `docs/methods/clusterbert.md`."""
+    return _system("clusterbert", n_clusters, options)
+
+
 def _system(method: str, n_clusters: int, options: dict[str, Any]) -> TextClusterer:
     general = set(TextClusterer().get_params()) - {"method", "settings", "n_clusters"}
     own = {name: value for name, value in options.items() if name not in general}

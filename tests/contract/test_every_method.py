@@ -25,6 +25,7 @@ SHORTER = {
         name: {"layers": [64, 64, 10], "pair_epochs": 10, "pretraining_epochs": 40, "epochs": 20}
         for name in ("dec", "idec", "dcn", "self-train")
     },
+    "clusterbert": {"round_epochs": 30, "hardening_epochs": 20},
 }
 
 SUBJECTS = {

@@ -13,17 +13,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from coterie.engine.batch import Batch, Rows, Texts, batches_of, seed_torch
 from coterie.engine.checkpoint import Checkpoints, NoCheckpoints, Saved
 from coterie.engine.interrupt import deferred_interrupt
+from coterie.engine.known import Known
 from coterie.engine.phase import ENCODER, Model, Phase
 from coterie.engine.state import Position, TrainingState, last_saved, load_optimizer, load_weights, weights_of
 from coterie.engine.workers import Workers
 from coterie.types import Labels, Progress, silent
 
 LONGEST_GRADIENT = 1.0
+START = "start"
 FEWEST_GROUPS_SHARE = 0.5
 """Training has collapsed when fewer than this share of the groups asked for have any text."""
 
@@ -70,7 +72,7 @@ class Training:
             self.phases = [phase.with_encoder_still() for phase in self.phases]
         self.state = TrainingState()
         self._optimizer: torch.optim.Optimizer | None = None
-        self._vectors: dict[int, Tensor] = {}
+        self._known = Known(texts, encoder, self.workers)
 
     @property
     def history(self) -> list[dict[str, Any]]:
@@ -83,6 +85,7 @@ class Training:
     def run(self) -> Outcome:
         with torch.random.fork_rng(devices=[]), deferred_interrupt() as interrupted:
             self._resume()
+            self._look_before()
             while self.state.position.phase < len(self.phases):
                 if not self._epoch(self.phases[self.state.position.phase], interrupted):
                     self._next_phase(len(self.phases))
@@ -106,7 +109,7 @@ class Training:
         optimizer = self._optimizer_of(phase)
         place = self.state.position
         if place.step == 0:
-            self.model.refresh(self._all_vectors(), phase)
+            self.model.refresh(self._known.vectors(), phase)
             self.state.sums, self.state.epoch_started = {}, time.monotonic()
         batches = batches_of(len(self.texts), phase.batch_size, [self.seed, place.phase, place.epoch])
         for rows in batches[place.step :]:
@@ -145,17 +148,24 @@ class Training:
         with torch.no_grad():
             self.model.after_step(batch, phase)
         if phase.trains_encoder:
-            self._vectors = {}
+            self._known.forget()
         for name, loss in {**losses, "total": total, "gradient": length}.items():
             self.state.sums[name] = self.state.sums.get(name, 0.0) + float(loss.detach())
         return True
 
     def _batch(self, rows: Rows, phase: Phase) -> Batch:
         place = self.state.position
-        texts = self.texts if phase.trains_encoder else _Still(self._all_vectors)
+        texts = self.texts if phase.trains_encoder else self._known
         return Batch(texts, rows, self.workers, [self.seed, place.phase, place.epoch, place.step])
 
     # Once an epoch: everything is looked at.
+
+    def _look_before(self) -> None:
+        if self.history or not self.phases:
+            return
+        figures = self.model.survey(self._known.vectors(), None)
+        if figures:
+            self.history.append({"phase": START, "epoch": 0, "losses": {}, "seconds": 0.0, **figures})
 
     def _look(self, phase: Phase, steps: int) -> bool:
         place = self.state.position
@@ -167,6 +177,7 @@ class Training:
         if phase.judged:
             entry |= self._judged(phase)
         entry |= self._observations(phase)
+        entry |= self.model.survey(self._known.vectors(), phase)
         changed = entry.get("changed")
         # While most groups are still missing nothing changes either.
         settled = phase.stop_below is not None and changed is not None and changed < phase.stop_below
@@ -201,14 +212,14 @@ class Training:
         return entry
 
     def _groups(self) -> Labels:
-        vectors = self._all_vectors()
+        vectors = self._known.vectors()
         with torch.no_grad():
             self.model.settle(vectors)
             parts = [self.model.scores(part).argmax(dim=1) for part in torch.split(vectors, 2048)]
         return np.asarray(torch.cat(parts).cpu().numpy(), dtype=np.int64)
 
     def _is_whole(self, found: int) -> bool:
-        asked = self.model.scores(self._all_vectors()[:1]).shape[1]
+        asked = self.model.scores(self._known.vectors()[:1]).shape[1]
         return found >= max(min(asked, 2), FEWEST_GROUPS_SHARE * asked)
 
     def _no_longer_rising(self, phase: Phase) -> bool:
@@ -226,16 +237,8 @@ class Training:
         if groups is None:
             return {}
         with torch.no_grad():
-            batch = Batch(_Still(self._all_vectors), rows, self.workers, [self.seed])
+            batch = Batch(self._known, rows, self.workers, [self.seed])
             return self.model.observations(batch, torch.from_numpy(groups[rows]).to(self.workers.device))
-
-    def _all_vectors(self, view: int = 0) -> Tensor:
-        """Of all texts, without gradient; computed once for as long as the encoder stands still."""
-        if view not in self._vectors:
-            self.encoder.eval()
-            own = self.texts.encode_all(view, self.workers.share(len(self.texts)))
-            self._vectors[view] = self.workers.gather(own, len(self.texts))
-        return self._vectors[view]
 
     # States: phases, the best one, checkpoints.
 
@@ -263,7 +266,7 @@ class Training:
 
     def _load_weights(self, weights: Saved) -> None:
         load_weights(self.model, self.encoder, weights)
-        self._vectors = {}
+        self._known.forget()
 
     def _restore_best(self) -> None:
         if self.state.best:
@@ -291,13 +294,3 @@ class Training:
         self.state = TrainingState.of(saved)
         if self.state.position.phase < len(self.phases):
             load_optimizer(self._optimizer_of(self.phases[self.state.position.phase]), saved)
-
-
-class _Still:
-    """Texts while the encoder stands still: a step only looks their vectors up."""
-
-    def __init__(self, all_vectors: Callable[[int], Tensor]) -> None:
-        self._all_vectors = all_vectors
-
-    def encode(self, view: int, rows: Rows) -> Tensor:
-        return self._all_vectors(view)[torch.from_numpy(rows)]

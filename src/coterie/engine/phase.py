@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from torch import Tensor, nn
 
@@ -88,6 +88,10 @@ class Model(nn.Module):
     def scores(self, vectors: Tensor) -> Tensor:
         """One column a group, the higher the likelier; a row depends on that row alone."""
         raise NotImplementedError
+
+    def survey(self, vectors: Tensor, phase: Phase | None) -> dict[str, Any]:
+        """Figures for the history from the vectors of all texts: before the first epoch (no phase) and after each."""
+        return {}
 
     def observations(self, batch: Batch, groups: Tensor) -> dict[str, float]:
         """Figures for the history that no loss shows; `groups` of the batch's texts, true ones where known."""

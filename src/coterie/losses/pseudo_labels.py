@@ -1,4 +1,4 @@
-"""Learning from one's own confident answers."""
+"""Learning from one's own answers."""
 
 from __future__ import annotations
 
@@ -20,3 +20,8 @@ def confident_cross_entropy(log_p: Tensor, labels: Tensor, keep: Tensor) -> Tens
     """
     surprise = -log_p.gather(1, labels[:, None])[:, 0]
     return torch.where(keep, surprise, 0).mean()
+
+
+def soft_cross_entropy(log_p: Tensor, q: Tensor) -> Tensor:
+    """ClusterBERT (3): - sum_j q_ij log p_ij, the mean over the rows; q is a constant for gradients."""
+    return -(q.detach() * log_p).sum(dim=1).mean()

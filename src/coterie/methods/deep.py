@@ -32,6 +32,7 @@ from coterie.methods.head import Head
 from coterie.methods.judge import Judge, best_of
 from coterie.methods.linear import learnt_groups
 from coterie.methods.two_step import TwoStep
+from coterie.metrics.external import external_scores
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.layers import has_bfloat16
 from coterie.nn.texts import StillTexts, TrainingTexts
@@ -101,8 +102,12 @@ class DeepModel(Model):
     settings_class: ClassVar[type[TrainedSettings]] = DeepSettings
     only_for_training: ClassVar[tuple[str, ...]] = ("first_groups",)
     layers_by_effort: ClassVar[dict[str, int | Literal["all"]]] = {"fast": 0, "balanced": 2, "full": "all"}
+    sizes_by_effort: ClassVar[dict[str, int]] = {}
+    """The batch size, where it is left to the effort."""
     augmentations: ClassVar[int] = 1
     """How many other views of every text it learns from."""
+    reads_kmeans: ClassVar[bool] = False
+    """Whether k-means on the trained encoder is one of its read-outs, whatever it started from."""
 
     first_groups: Tensor
 
@@ -137,6 +142,17 @@ class DeepModel(Model):
         """Takes over the groups that training starts from."""
         self.first_groups.copy_(torch.from_numpy(groups))
 
+    @classmethod
+    def views_wanted(cls, settings: DeepSettings, effort: str) -> int:
+        """How many other views of every text are to be made, or given."""
+        return 0 if settings.augment == "dropout" else cls.augmentations
+
+    def join(self, encoder: TrainableEncoder, texts: TrainingTexts, progress: Progress) -> None:
+        """Takes of an encoder that will be trained, and of the texts, what its losses need."""
+
+    def leave(self) -> None:
+        """Gives back what `join` took."""
+
     def view(self, batch: Batch, view: int, phase: Phase) -> Tensor:
         """The vectors of one view, scaled; with `dropout` in the place of augmentation, the text's own seen anew."""
         if self.settings.augment != "dropout":
@@ -147,7 +163,8 @@ class DeepModel(Model):
 
     @property
     def batch_size(self) -> int:
-        return min(int(self.settings.batch_size), self.task.rows)
+        size = given(self.settings.batch_size, self.sizes_by_effort.get(self.task.effort, 1))
+        return min(int(size), self.task.rows)
 
     def epochs_of(self, steps: int) -> int:
         """As many epochs as make about this many steps."""
@@ -199,8 +216,12 @@ class Deep:
                 again, after = self._groups_by(features, texts, n_clusters, progress)
                 candidates[f"{init}, trained encoder"] = again
                 spaces.append(after)
+                if self.model.reads_kmeans and init != "kmeans":
+                    candidates["kmeans, trained encoder"] = self._kmeans(features, texts, n_clusters, progress)
         fit, evidence = best_of(candidates, [Judge(space, self.random_state) for space in spaces])
         fit.candidates = candidates
+        if self.truth is not None and outcome.history:
+            outcome.history[-1]["candidates"] = _by_truth(candidates, self.truth)
         fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in outcome.notes)]
         if words is not None:
             self._learn_topics(model, fit, features.encode(texts, progress), progress)
@@ -215,13 +236,28 @@ class Deep:
         if self.settings.init == "two-view":
             fit = Duet(encoder, random_state=seed).fit(texts, n_clusters, progress)
             return fit, fit.vectors
-        features, vectors = self._read(encoder, texts, progress)
-        two_steps = TwoStep(features, "kmeans", n_init=RESTARTS, random_state=seed)
-        return two_steps.grouped(vectors, n_clusters, progress), TwoViews(encoder, seed).fit_transform(texts, progress)
+        fit = self._kmeans(encoder, texts, n_clusters, progress)
+        return fit, TwoViews(encoder, seed).fit_transform(texts, progress)
 
     def _read(self, encoder: TransformerEncoder, texts: Sequence[str], progress: Progress) -> tuple[Features, Matrix]:
         """What the model reads, and the texts as that."""
         return encoder, encoder.encode(texts, progress)
+
+    def _kmeans(self, encoder: TransformerEncoder, texts: Sequence[str], n_clusters: int, progress: Progress) -> Fit:
+        features, vectors = self._read(encoder, texts, progress)
+        means = TwoStep(features, "kmeans", n_init=RESTARTS, random_state=self.random_state)
+        return means.grouped(vectors, n_clusters, progress)
+
+    def tune(self, texts: Sequence[str], progress: Progress) -> tuple[TransformerEncoder, Matrix, list[dict[str, Any]]]:
+        """The encoder trained on these texts without any groups, its vectors of them, and the history."""
+        views = [texts, *self._augmented(texts, progress)]
+        no_groups = np.zeros(len(texts), dtype=np.int64)
+        key = self._key(1, views, no_groups)
+        _, encoder, outcome = self._train(views, 1, no_groups, None, _unjudged, key, progress)
+        features = self.encoder.with_weights(encoder.tuned_weights() if _is_trained(encoder) else {})
+        vectors = features.encode(texts, progress)
+        forget_checkpoints(*key)
+        return features, vectors, outcome.history
 
     def _train(
         self,
@@ -242,12 +278,15 @@ class Deep:
             model = self.model(self.settings, task)
             if words is not None:
                 model.read(words)
+            if isinstance(training_texts, TrainingTexts):
+                model.join(training_texts.encoder, training_texts, progress)
         model.to(workers.device).begin(first_groups)
         outcome = train(
             model, encoder, training_texts, key, workers=workers, judge=judge, seed=self.random_state, truth=self.truth,
             # A trained encoder is judged when all is done, in both spaces.
             keep_best=not _is_trained(encoder), progress=progress,
         )  # fmt: skip
+        model.leave()
         return model.cpu(), encoder.cpu(), outcome
 
     def _encodable(
@@ -272,16 +311,16 @@ class Deep:
 
     def _augmentations(self) -> int:
         """How many other views of every text are learnt from."""
-        return 0 if self.settings.augment == "dropout" else self.model.augmentations
+        return self.model.views_wanted(self.settings, self.effort)
 
     def _augmented(self, texts: Sequence[str], progress: Progress) -> list[list[str]]:
         from coterie.augment import fixed_view, make_augmenters
 
-        chosen = self.settings
-        if self._augmentations() == 0:
+        chosen, wanted = self.settings, self._augmentations()
+        if wanted == 0:
             return []
         # The views differ by the seed, and no view of one training is one of the next seed's.
-        seeds = [self.random_state * MOST_AUGMENTATIONS + draw for draw in range(self.model.augmentations)]
+        seeds = [self.random_state * MOST_AUGMENTATIONS + draw for draw in range(wanted)]
         makers = make_augmenters(chosen.augment, self.encoder, texts, chosen.augment_rate, seeds, progress)
         return [fixed_view(maker, texts, progress) for maker in makers]
 
@@ -348,6 +387,15 @@ def filled_up(labels: Labels, vectors: Matrix, n_clusters: int) -> Labels:
 
 def _is_trained(encoder: nn.Module) -> TypeGuard[TrainableEncoder]:
     return isinstance(encoder, TrainableEncoder)
+
+
+def _unjudged(labels: Labels) -> float:
+    raise NotImplementedError("there are no groups to be judged")
+
+
+def _by_truth(candidates: dict[str, Fit], truth: Labels) -> dict[str, Any]:
+    """How every candidate stands by the true groups: for the history, nothing is chosen by it."""
+    return {name: external_scores(truth.tolist(), fit.labels.tolist()) for name, fit in candidates.items()}
 
 
 def given(chosen: Number | None, rule: Number) -> Number:

@@ -13,7 +13,19 @@ from coterie.errors import ConfigError
 
 LEAST = {
     **dict.fromkeys(
-        ["batch_size", "dimensions", "interval", "layers", "max_words", "neighbours", "topics", "words"], 1
+        [
+            "batch_size",
+            "dimensions",
+            "interval",
+            "layers",
+            "max_words",
+            "neighbours",
+            "round_epochs",
+            "told_every",
+            "topics",
+            "words",
+        ],
+        1,
     ),
     "r": 2,
 }

@@ -51,7 +51,8 @@ class TwoStep:
         else:
             assigner = learnt_groups(vectors, np.asarray(fitted.labels_, dtype=np.int64), n_clusters)
         progress("clustering", 1, 1)
-        return Fit(self.features, assigner, vectors)
+        # Features that are trained have a history.
+        return Fit(self.features, assigner, vectors, history=list(getattr(self.features, "history", ())))
 
     def _estimator(self, rows: int, n_clusters: int) -> Any:
         from sklearn.cluster import MiniBatchKMeans

@@ -6,7 +6,7 @@ attention looks at the texts, a group of equal length at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,7 +35,7 @@ SAVED_BYTES = 1_000_000_000
 
 
 @dataclass(frozen=True)
-class _Chunk:
+class Chunk:
     """Texts `first` to `last`, their tokens `start` to `stop`, and the runs of equal length among them."""
 
     first: int
@@ -124,26 +124,45 @@ class TrainableEncoder(torch.nn.Module):
         """The last hidden state of every token, flat in the order given."""
         places, order = _sorted(lengths)
         states = self._below(_at(ids.to(self.device), places), lengths[order])
-        flat = self._above(states, lengths[order], pool=False)
+        flat = _joined(self.above(states, lengths[order], self.layered), states)
         return flat if places is None else flat[places.argsort()]
 
-    @torch.no_grad()
-    def below(self, ids: Tensor, lengths: NDArray[np.int64]) -> Tensor:
+    def marked(self, states: Tensor, lengths: NDArray[np.int64], marks: Tensor) -> tuple[Tensor, Tensor]:
+        """Unit vectors, and the last hidden state of the tokens that `marks` is true of.
+
+        From what `below` has given for these texts, which are in order of length.
+        """
+        marks = marks.to(self.device)
+
+        def run(x: Tensor, chunk: Chunk) -> Tensor:
+            x = self.layered(x, chunk)
+            return torch.cat([self._pool(x, chunk), x[marks[chunk.start : chunk.stop]]])
+
+        states = states.to(self.device)
+        parts = self.above(states, lengths, run)
+        texts = [chunk.last - chunk.first for chunk in _chunks(lengths)]
+        pooled = _joined([part[:count] for part, count in zip(parts, texts, strict=True)], states)
+        hidden = _joined([part[count:] for part, count in zip(parts, texts, strict=True)], states)
+        return functional.normalize(pooled, dim=1), hidden
+
+    def below(self, ids: Tensor, lengths: NDArray[np.int64], causal: bool = False) -> Tensor:
         """The hidden state of every token below the first trainable layer, flat in the order given.
 
-        It never changes while the layers above are trained, unless the whole encoder is.
+        It never changes while the layers above are trained, unless the whole encoder is: only then it has a gradient.
+        With `causal` no token has seen those after it.
         """
         places, order = _sorted(lengths)
-        states = self._below(_at(ids.to(self.device), places), lengths[order])
+        states = self._below(_at(ids.to(self.device), places), lengths[order], causal)
         return states if places is None else states[places.argsort()]
 
     def _vectors(self, states: Tensor, lengths: NDArray[np.int64], order: NDArray[np.int64]) -> Tensor:
         """From states in sorted order to vectors in the order of `lengths`."""
-        pooled = self._above(states, lengths[order], pool=True)
+        parts = self.above(states, lengths[order], lambda x, chunk: self._pool(self.layered(x, chunk), chunk))
+        pooled = _joined(parts, states)
         back = torch.from_numpy(np.argsort(order)).to(self.device)
         return functional.normalize(pooled[back], dim=1)
 
-    def _below(self, ids: Tensor, lengths: NDArray[np.int64]) -> Tensor:
+    def _below(self, ids: Tensor, lengths: NDArray[np.int64], causal: bool = False) -> Tensor:
         """Embeddings and frozen layers, of texts in order of length."""
         if self.whole:
             # Embedded all at once: the gradient of the table is as large as the table, for every chunk it would be.
@@ -153,7 +172,7 @@ class TrainableEncoder(torch.nn.Module):
             for chunk in _chunks(lengths):
                 taken = slice(chunk.start, chunk.stop)
                 x = self._embed(ids[taken], lengths[chunk.first : chunk.last])
-                states[taken] = _through(self.layers[: self.first_trainable], x, chunk.groups)
+                states[taken] = _through(self.layers[: self.first_trainable], x, chunk.groups, causal)
         return states
 
     def _embed(self, ids: Tensor, lengths: NDArray[np.int64]) -> Tensor:
@@ -166,17 +185,20 @@ class TrainableEncoder(torch.nn.Module):
         x = functional.layer_norm(x, (self.width,), self.norm.weight, self.norm.bias, self.architecture.eps)
         return functional.dropout(x, self.dropout) if self.whole and self.training and self.dropout else x
 
-    def _above(self, states: Tensor, lengths: NDArray[np.int64], pool: bool) -> Tensor:
-        """The trainable layers, chunk by chunk, of texts in order of length."""
-        chunks = list(_chunks(lengths))
-        upper = [layer for layer in self.layers[self.first_trainable :] if isinstance(layer, Layer)]
+    @property
+    def upper(self) -> list[Layer]:
+        """The layers that are trained."""
+        return [layer for layer in self.layers[self.first_trainable :] if isinstance(layer, Layer)]
+
+    def layered(self, x: Tensor, chunk: Chunk) -> Tensor:
+        """What the trainable layers make of the tokens of a chunk."""
+        return _through(self.upper, x, chunk.groups)
+
+    def above(self, states: Tensor, lengths: NDArray[np.int64], run: Callable[[Tensor, Chunk], Tensor]) -> list[Tensor]:
+        """`run` on every chunk of states from below, of texts in order of length; memory for backward is bounded."""
+        chunks, upper = list(_chunks(lengths)), self.upper
         saved = 0
         made: list[Tensor] = []
-
-        def run(x: Tensor, chunk: _Chunk) -> Tensor:
-            x = _through(upper, x, chunk.groups)
-            return self._pool(x, chunk) if pool else x
-
         parts = states.split_with_sizes([chunk.stop - chunk.start for chunk in chunks])
         for chunk, x in zip(chunks, parts, strict=True):
             if torch.is_grad_enabled():
@@ -187,9 +209,9 @@ class TrainableEncoder(torch.nn.Module):
             else:
                 random = self.training and self.dropout > 0
                 made.append(recomputed(run, x, chunk, use_reentrant=False, preserve_rng_state=random))
-        return torch.cat(made) if made else states
+        return made
 
-    def _pool(self, x: Tensor, chunk: _Chunk) -> Tensor:
+    def _pool(self, x: Tensor, chunk: Chunk) -> Tensor:
         pooled = []
         *parts, _ = split_by_group(x, chunk.groups)
         for part, (texts, length) in zip(parts, chunk.groups, strict=True):
@@ -234,11 +256,11 @@ class TrainableEncoder(torch.nn.Module):
                     yield from zip((f"{name}.{kind}" for name in theirs), pieces, strict=True)
 
 
-def _through(layers: Iterable[torch.nn.Module], x: Tensor, groups: Groups) -> Tensor:
+def _through(layers: Iterable[torch.nn.Module], x: Tensor, groups: Groups, causal: bool = False) -> Tensor:
     tokens = len(x)
     x = functional.pad(x, (0, 0, 0, -tokens % ROUND_ROWS))
     for layer in layers:
-        x = layer(x, groups)
+        x = layer(x, groups, causal)
     return x[:tokens]
 
 
@@ -260,11 +282,16 @@ def _sorted(lengths: NDArray[np.int64]) -> tuple[Tensor | None, NDArray[np.int64
     return torch.from_numpy(token_places(np.cumsum(lengths) - lengths, lengths, order)), order
 
 
+def _joined(parts: list[Tensor], states: Tensor) -> Tensor:
+    """The parts of all chunks; of no texts there are none."""
+    return torch.cat(parts) if parts else states
+
+
 def _at(flat: Tensor, places: Tensor | None) -> Tensor:
     return flat if places is None else flat[places.to(flat.device)]
 
 
-def _chunks(lengths: NDArray[np.int64]) -> Iterator[_Chunk]:
+def _chunks(lengths: NDArray[np.int64]) -> Iterator[Chunk]:
     """Texts in order of length, cut where a chunk would have more than TOKENS_IN_CHUNK tokens."""
     ends = np.cumsum(lengths)
     first = 0
@@ -273,5 +300,5 @@ def _chunks(lengths: NDArray[np.int64]) -> Iterator[_Chunk]:
         last = max(first + 1, int(np.searchsorted(ends, start + TOKENS_IN_CHUNK, side="right")))
         values, counts = np.unique(lengths[first:last], return_counts=True)
         groups = tuple(zip(counts.tolist(), values.tolist(), strict=True))
-        yield _Chunk(first, last, start, int(ends[last - 1]), groups)
+        yield Chunk(first, last, start, int(ends[last - 1]), groups)
         first = last

@@ -118,7 +118,7 @@ def _architecture(checkpoint: Checkpoint, config: dict[str, Any], family: Family
 def _cannot_be_trained(checkpoint: Checkpoint, found: str) -> ConfigError:
     return ConfigError(
         f"encoder {checkpoint.name!r} cannot be trained, for {found}: use one of type {', '.join(FAMILIES)} with "
-        "absolute positions and gelu or relu, or effort='fast', which leaves the encoder as it is"
+        "absolute positions and gelu or relu, or effort='fast', which leaves the encoder as it is (but not with tsdae)"
     )
 
 

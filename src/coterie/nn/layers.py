@@ -65,11 +65,12 @@ class _Linear(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         narrow = _matrix(grad.contiguous(), x.dtype == torch.bfloat16)
         grad_x = _multiplied(narrow, weight.t()) if ctx.needs_input_grad[0] else None
+        grad_weight = (narrow.t() @ x).to(grad.dtype) if ctx.needs_input_grad[1] else None
         grad_bias = grad.sum(0) if ctx.needs_input_grad[2] else None
-        return grad_x, (narrow.t() @ x).to(grad.dtype), grad_bias, None
+        return grad_x, grad_weight, grad_bias, None
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor | None, bf16: bool) -> Tensor:
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None, bf16: bool = False) -> Tensor:
     """x W' + b, of 16-bit numbers only where there are gradients."""
     if not torch.is_grad_enabled():
         return product(x, weight, bias)
@@ -135,12 +136,19 @@ class Layer(torch.nn.Module):
         self.attention_norm, self.output_norm = parts["attention_norm"], parts["output_norm"]
         self.heads, self.eps, self.gelu, self.dropout, self.bf16 = heads, eps, gelu, dropout, bf16
 
-    def forward(self, x: Tensor, groups: Groups) -> Tensor:
-        mixed = self._attention(self._linear(x, self.query_key_value), groups)
-        x = self._add_and_norm(self._linear(mixed, self.attention_out), x, self.attention_norm)
+    def forward(self, x: Tensor, groups: Groups, causal: bool = False) -> Tensor:
+        return self.transform(self.attend(x, groups, causal))
+
+    def attend(self, x: Tensor, groups: Groups, causal: bool = False) -> Tensor:
+        """The first half: every token looks at its text, with `causal` only at itself and what comes before it."""
+        mixed = self._attention(self._linear(x, self.query_key_value), groups, causal)
+        return self._add_and_norm(self._linear(mixed, self.attention_out), x, self.attention_norm)
+
+    def transform(self, x: Tensor) -> Tensor:
+        """The second half: every token by itself."""
         return self._add_and_norm(self._feed_forward(x), x, self.output_norm)
 
-    def _attention(self, query_key_value: Tensor, groups: Groups) -> Tensor:
+    def _attention(self, query_key_value: Tensor, groups: Groups, causal: bool) -> Tensor:
         """Every group by itself: texts of one length need no mask."""
         width = query_key_value.shape[1] // 3
         *parts, empty = split_by_group(query_key_value, groups)
@@ -148,14 +156,17 @@ class Layer(torch.nn.Module):
         for part, (texts, length) in zip(parts, groups, strict=True):
             heads = part.view(texts, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
             query, key, value = heads.reshape(3, texts * self.heads, length, width // self.heads).unbind()
-            out = torch.bmm(self._shares(query, key), value).view(texts, self.heads, length, width // self.heads)
+            out = torch.bmm(self._shares(query, key, causal), value).view(
+                texts, self.heads, length, width // self.heads
+            )
             mixed.append(out.transpose(1, 2).reshape(texts * length, width))
         return torch.cat([*mixed, empty[:, :width]])
 
-    def _shares(self, query: Tensor, key: Tensor) -> Tensor:
+    def _shares(self, query: Tensor, key: Tensor, causal: bool) -> Tensor:
         """How much of every token goes into every token. torch's fused attention is half as fast on short texts."""
         length, size = query.shape[1:]
-        scores = torch.baddbmm(query.new_empty(()), query, key.transpose(1, 2), beta=0, alpha=size**-0.5)
+        unseen = query.new_full((length, length), -torch.inf).triu_(1) if causal else query.new_empty(())
+        scores = torch.baddbmm(unseen, query, key.transpose(1, 2), beta=int(causal), alpha=size**-0.5)
         if length < VECTOR:
             padded = functional.pad(scores, (0, VECTOR - length), value=-torch.inf)
             shares = padded.softmax(dim=-1)[..., :length]

@@ -1,4 +1,4 @@
-"""BERT's head for masked words, on top of an encoder that was published without one."""
+"""BERT's head that tells words from hidden states: an encoder's own, or a new one where it was published without."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ class TiedHead(nn.Module):
 
     words: Tensor
 
-    def __init__(self, words: Tensor, counts: Tensor) -> None:
+    def __init__(self, words: Tensor, counts: Tensor, eps: float = EPS) -> None:
         """`words`: the input embedding of each word that can be proposed; `counts`: how often each occurs."""
         super().__init__()
+        self.eps = eps
         width = words.shape[1]
         self.register_buffer("words", words, persistent=False)
         self.dense = Affine(torch.eye(width), torch.zeros(width))
@@ -55,6 +56,9 @@ class TiedHead(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """One row a masked place, one column a word."""
+        return functional.linear(self.shaped(hidden), self.words, self.bias)
+
+    def shaped(self, hidden: Tensor) -> Tensor:
+        """What the words' embeddings are multiplied with."""
         x = functional.gelu(functional.linear(hidden, self.dense.weight, self.dense.bias))
-        x = functional.layer_norm(x, self.norm.weight.shape, self.norm.weight, self.norm.bias, EPS)
-        return functional.linear(x, self.words, self.bias)
+        return functional.layer_norm(x, self.norm.weight.shape, self.norm.weight, self.norm.bias, self.eps)

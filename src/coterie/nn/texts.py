@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import mmap
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -14,7 +15,9 @@ from torch import Tensor
 
 from coterie.features.cache import LARGEST_BYTES, VectorFile
 from coterie.features.tokens import Tokens, token_places
+from coterie.nn.decoder import Decoder
 from coterie.nn.encoder import TrainableEncoder
+from coterie.nn.marks import Marks
 from coterie.persist.environment import available_memory
 from coterie.types import Matrix, Progress, silent
 
@@ -44,7 +47,9 @@ class TrainingTexts:
         def report(before: int) -> Callable[[int], None]:
             return lambda done: progress("preparing", before + done, ends[-1])
 
+        self.tokens = views[0]
         self.views = [_View(encoder, view, report(before)) for view, before in zip(distinct, ends, strict=False)]
+        self._causal: _View | None = None
 
     def __len__(self) -> int:
         """Texts of a view."""
@@ -61,6 +66,34 @@ class TrainingTexts:
     def encode_all(self, view: int = 0, rows: NDArray[np.int64] | None = None, progress: Progress = silent) -> Tensor:
         """Unit vectors of any number of texts, or all, as the encoder now is: no gradients, no dropout."""
         return self.views[view].encode_all(rows, progress)
+
+    def add_view(self, tokens: Tokens, progress: Progress = silent) -> int:
+        """One more view of all texts; its number."""
+        self.views.append(self._prepared(tokens, progress))
+        return len(self.views) - 1
+
+    def encode_marked(self, view: int, rows: NDArray[np.int64], marks: Marks) -> tuple[Tensor, Tensor]:
+        """Unit vectors of these texts, and their last hidden states where they are marked, text after text."""
+        return self.views[view].encode_marked(rows, marks)
+
+    def encode_all_marked(self, view: int, rows: NDArray[np.int64], marks: Marks) -> tuple[Tensor, Tensor]:
+        """The same for any number of texts, as the encoder now is: no gradients, no dropout."""
+        return self.views[view].encode_all_marked(rows, marks)
+
+    def read_causally(self, progress: Progress = silent) -> None:
+        """Prepares the texts for a decoder, for which no token may have seen those after it."""
+        self._causal = self._prepared(self.tokens, progress, causal=True)
+
+    def decode(self, decoder: Decoder, vectors: Tensor, rows: NDArray[np.int64], marks: Marks) -> Tensor:
+        """The decoder's hidden states where these texts, which have these vectors, are marked, text after text."""
+        if self._causal is None:
+            raise RuntimeError("call read_causally first")
+        return self._causal.decode(decoder, vectors, rows, marks)
+
+    def _prepared(self, tokens: Tokens, progress: Progress, causal: bool = False) -> _View:
+        distinct = _Distinct(tokens)
+        total = len(distinct.tokens.ids)
+        return _View(self.encoder, distinct, lambda done: progress("preparing", done, total), causal)
 
 
 class StillTexts:
@@ -103,9 +136,28 @@ def _let_go(rows: Matrix) -> None:
         rows.base.madvise(mmap.MADV_DONTNEED)
 
 
+@contextmanager
+def _as_it_is(encoder: TrainableEncoder) -> Iterator[None]:
+    """Without gradient and dropout."""
+    training = encoder.training
+    encoder.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        encoder.train(training)
+
+
+def _marked_rows(marks: Marks, order: NDArray[np.int64]) -> Tensor:
+    """Where the marks of the texts in this order are among all marks."""
+    return torch.from_numpy(token_places(marks.offsets[:-1], marks.counts, order))
+
+
 class _View:
-    def __init__(self, encoder: TrainableEncoder, distinct: _Distinct, prepared: Callable[[int], None]) -> None:
-        self.encoder, self.tokens, self.place = encoder, distinct.tokens, distinct.place
+    def __init__(
+        self, encoder: TrainableEncoder, distinct: _Distinct, prepared: Callable[[int], None], causal: bool = False
+    ) -> None:
+        self.encoder, self.tokens, self.place, self.causal = encoder, distinct.tokens, distinct.place, causal
         self.lengths, self.starts = self.tokens.lengths, self.tokens.offsets[:-1]
         self.kept: Matrix | None = None
         if self._worth_keeping():
@@ -118,7 +170,8 @@ class _View:
     def _prepare(self, prepared: Callable[[int], None]) -> Matrix | None:
         """A row for every token, from the cache or in memory; None where there is no room for them."""
         encoder = self.encoder
-        settings = f"{CODE_VERSION} {torch.__version__} states {encoder.first_trainable}"
+        what = f"states {encoder.first_trainable}" + (" causal" if self.causal else "")
+        settings = f"{CODE_VERSION} {torch.__version__} {what}"
         shape = (len(self.tokens.ids), encoder.width)
         needed = shape[0] * shape[1] * 4
         if needed <= LARGEST_STATES:
@@ -144,7 +197,7 @@ class _View:
             start, stop = stop, int(self.tokens.offsets[texts[-1] + 1])
             if stop <= skip:
                 continue
-            out[start:stop] = self.encoder.below(self._ids(texts), self.lengths[texts]).cpu().numpy()
+            out[start:stop] = self.encoder.below(self._ids(texts), self.lengths[texts], self.causal).cpu().numpy()
             if record and (time.monotonic() - last_record > SECONDS_BETWEEN_RECORDS or stop == len(out)):
                 record(stop)
                 _let_go(out)
@@ -159,22 +212,21 @@ class _View:
     def _ids(self, texts: NDArray[np.int64]) -> Tensor:
         return torch.from_numpy(self.tokens.ids[token_places(self.starts, self.lengths, texts)])
 
-    def _vectors(self, texts: NDArray[np.int64]) -> Tensor:
-        """Of texts in order of length."""
+    def _states(self, texts: NDArray[np.int64]) -> Tensor:
+        """Below the first trainable layer, of texts in order of length."""
         if self.kept is None:
-            return torch.as_tensor(self.encoder(self._ids(texts), self.lengths[texts]))
+            return self.encoder.below(self._ids(texts), self.lengths[texts], self.causal)
         states = torch.from_numpy(np.asarray(self.kept[token_places(self.starts, self.lengths, texts)]))
         _let_go(self.kept)
-        return self.encoder.from_states(states, self.lengths[texts])
+        return states.to(self.encoder.device)
+
+    def _vectors(self, texts: NDArray[np.int64]) -> Tensor:
+        """Of texts in order of length."""
+        return self.encoder.from_states(self._states(texts), self.lengths[texts])
 
     def _without_gradient(self, texts: NDArray[np.int64]) -> Tensor:
-        training = self.encoder.training
-        self.encoder.eval()
-        try:
-            with torch.no_grad():
-                return self._vectors(texts)
-        finally:
-            self.encoder.train(training)
+        with _as_it_is(self.encoder):
+            return self._vectors(texts)
 
     def encode(self, rows: NDArray[np.int64]) -> Tensor:
         texts = self.place[rows]
@@ -193,3 +245,32 @@ class _View:
             done += len(texts)
             progress("encoding", int(self.lengths[chosen[:done]].sum()), int(self.lengths[chosen].sum()))
         return vectors[torch.from_numpy(back).to(vectors.device)]
+
+    def encode_marked(self, rows: NDArray[np.int64], marks: Marks) -> tuple[Tensor, Tensor]:
+        texts, lengths, taken, back = self._in_order(rows, marks)
+        flags = torch.from_numpy(taken.flags(lengths))
+        vectors, states = self.encoder.marked(self._states(texts), lengths, flags)
+        return vectors[torch.from_numpy(back)], states[_marked_rows(taken, back)]
+
+    def encode_all_marked(self, rows: NDArray[np.int64], marks: Marks) -> tuple[Tensor, Tensor]:
+        order = np.argsort(self.place[rows], kind="stable")
+        ends = np.cumsum([len(texts) for texts in self._batches(self.place[rows][order])])
+        with _as_it_is(self.encoder):
+            parts = [self.encode_marked(rows[part], marks) for part in np.split(order, ends[:-1])]
+        vectors, states = (torch.cat(list(part)) for part in zip(*parts, strict=True))
+        back = np.argsort(order)
+        return vectors[torch.from_numpy(back)], states[_marked_rows(marks.taken(rows[order]), back)]
+
+    def decode(self, decoder: Decoder, vectors: Tensor, rows: NDArray[np.int64], marks: Marks) -> Tensor:
+        texts, lengths, taken, back = self._in_order(rows, marks)
+        given = vectors[torch.from_numpy(np.argsort(back))]
+        hidden = decoder(self._states(texts), lengths, given, torch.from_numpy(taken.flags(lengths)))
+        return torch.as_tensor(hidden[_marked_rows(taken, back)])
+
+    def _in_order(
+        self, rows: NDArray[np.int64], marks: Marks
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Marks, NDArray[np.int64]]:
+        """The texts of these rows in order of length, their lengths and marks, and where each row is among them."""
+        order = np.argsort(self.place[rows], kind="stable")
+        texts = self.place[rows][order]
+        return texts, self.lengths[texts], marks.taken(rows[order]), np.argsort(order)

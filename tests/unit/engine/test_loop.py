@@ -386,3 +386,28 @@ def test_the_chance_of_others_is_left_alone(toy: Make, phase: Make) -> None:
     before = torch.get_rng_state()
     training.run()
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_survey_of_all_texts_comes_first_and_after_every_epoch(toy: Make, phase: Make) -> None:
+    training = toy([phase("quiet", 1, judged=False), phase("still", 2, rates={"assign": 0.05}), phase("moving", 1)])
+    seen: list[tuple[str | None, np.ndarray]] = []
+
+    def survey(vectors: torch.Tensor, now: Phase | None) -> dict[str, float]:
+        seen.append((now.name if now else None, vectors.numpy().copy()))
+        return {"figure": float(len(seen))}
+
+    training.model.survey = survey
+    history = training.run().history
+    assert [(entry["phase"], entry["epoch"], entry["figure"]) for entry in history] == [
+        ("start", 0, 1), ("quiet", 1, 2), ("still", 1, 3), ("still", 2, 4), ("moving", 1, 5),
+    ]  # fmt: skip
+    assert [name for name, _ in seen] == [None, "quiet", "still", "still", "moving"]
+    vectors = [vectors for _, vectors in seen]
+    assert all(len(found) == ROWS for found in vectors)
+    assert not np.allclose(vectors[0], vectors[1]), "as the encoder is after the epoch"
+    assert_array_equal(vectors[1], vectors[2])
+    assert not np.allclose(vectors[3], vectors[4])
+
+
+def test_a_model_without_a_survey_has_no_entry_before_the_first_epoch(toy: Make, phase: Make) -> None:
+    assert [entry["epoch"] for entry in toy([phase("a", 2)]).run().history] == [1, 2]

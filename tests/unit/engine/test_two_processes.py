@@ -56,31 +56,27 @@ np.savez(f"{job['out']}.{rank}.npz", steps=training.model.step_losses, **toys.we
 json.dump([count, [entry["losses"] for entry in outcome.history]], open(f"{job['out']}.{rank}.json", "w"))
 """
 
-AECL = """
+STEPS = """
 import json, sys
-import numpy as np
 from coterie.features.transformer import TransformerEncoder
-from coterie.methods.aecl import AECL, AECLSettings
 from coterie.methods.deep import Deep
 from coterie.engine.workers import Workers
+from coterie.registry import model_class
 
 job = json.loads(sys.argv[1])
 steps = []
-losses = AECL.losses
+model = model_class(job["method"])
+losses = model.losses
 
 def noting(self, batch, phase):
     found = losses(self, batch, phase)
     steps.append({name: float(value.detach()) for name, value in found.items()})
     return found
 
-AECL.losses = noting
-settings = AECLSettings(
-    trainable_layers=1, batch_size=21, dimensions=16, contrast_epochs=1, guided_epochs=2, joint_epochs=2,
-    encoder_rate=1e-3, augment="deletion",
-)
+model.losses = noting
 encoder = TransformerEncoder(job["encoder"], cache=False)
-method = Deep("aecl", AECL, settings, encoder, effort="balanced", random_state=3)
-method.fit(job["texts"], 3)
+settings = model.settings_class(**job["settings"])
+Deep(job["method"], model, settings, encoder, effort="balanced", random_state=3).fit(job["texts"], 3)
 json.dump([Workers().count, steps], open(f"{job['out']}.{Workers().rank}.json", "w"))
 """
 
@@ -203,18 +199,34 @@ def test_two_processes_go_on_together_from_the_state_of_the_first(alone: Path, t
             np.testing.assert_allclose(found[name], whole[name], atol=1e-5, err_msg=name)
 
 
-def test_aecl_has_the_losses_of_one_process(tiny_bert: Path, corpus: list[str], tmp_path: Path) -> None:
-    found = []
+SETTINGS: dict[str, dict[str, Any]] = {
+    "aecl": {"dimensions": 16, "contrast_epochs": 1, "guided_epochs": 2, "joint_epochs": 2, "augment": "deletion"},
+    "uft": {"epochs": 2, "masked_share": 0.3},
+    "clusterbert": {"round_epochs": 1, "hardening_epochs": 1, "told_every": 2},
+}
+LAST = {
+    "aecl": {"contrast", "pseudo", "cluster", "balance", "row_entropy"},
+    "uft": {"masked", "cluster"},
+    "clusterbert": {"cluster", "reconstruction"},
+}
+
+
+@pytest.mark.parametrize(("method", "layers"), [("aecl", 1), ("uft", "all"), ("clusterbert", "all")])
+def test_a_method_has_the_losses_of_one_process(
+    method: str, layers: Any, make_masked_lm: Any, corpus: list[str], tmp_path: Path
+) -> None:
+    found, folder = [], str(make_masked_lm("bert", head=False))
+    settings = {"trainable_layers": layers, "batch_size": 21, "encoder_rate": 1e-3, **SETTINGS[method]}
     for processes in (1, 2):
-        job = {"encoder": str(tiny_bert), "texts": corpus, "out": str(tmp_path / f"of {processes}")}
-        done = run_script(processes, AECL, job, tmp_path)
+        job = {"encoder": folder, "texts": corpus, "out": str(tmp_path / f"of {processes}")}
+        done = run_script(processes, STEPS, job | {"method": method, "settings": settings}, tmp_path)
         assert done.returncode == 0, done.stderr
         count, steps = json.loads((tmp_path / f"of {processes}.0.json").read_text())
         assert count == processes
         found.append(steps)
     one, two = found
     assert len(one) == 3 * 5
-    assert set(one[-1]) == {"contrast", "pseudo", "cluster", "balance", "row_entropy"}
+    assert set(one[-1]) == LAST[method]
     # Later steps drift apart by rounding, as those of other sums of the same numbers would.
     for step, (first, second) in enumerate(zip(one[:11], two[:11], strict=True)):
         assert first == pytest.approx(second, abs=2e-4), step

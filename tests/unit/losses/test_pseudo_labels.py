@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from coterie.losses.pseudo_labels import confident_cross_entropy, pseudo_labels
+from coterie.losses.pseudo_labels import confident_cross_entropy, pseudo_labels, soft_cross_entropy
 
 
 def test_pseudo_labels_by_hand() -> None:
@@ -70,3 +70,15 @@ def test_probabilities_that_would_underflow() -> None:
     loss.backward()
     assert scores.grad is not None
     assert scores.grad.tolist() == [[1, -1]]
+
+
+def test_soft_labels_by_hand() -> None:
+    """Rows (0.5, 0.5) to (0.25, 0.75), and (0.1, 0.9) to (1, 0): log 2, and log 10; the mean of the two."""
+    log_p = torch.tensor([[0.5, 0.5], [0.1, 0.9]]).log().requires_grad_()
+    q = torch.tensor([[0.25, 0.75], [1.0, 0.0]], requires_grad=True)
+    loss = soft_cross_entropy(log_p, q)
+    assert float(loss) == pytest.approx((math.log(2) + math.log(10)) / 2, abs=1e-6)
+    loss.backward()
+    assert q.grad is None, "targets are constants"
+    assert log_p.grad is not None
+    assert log_p.grad.tolist() == [pytest.approx([-0.125, -0.375]), pytest.approx([-0.5, 0])]

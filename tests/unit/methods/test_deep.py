@@ -37,7 +37,10 @@ SHORT: dict[str, dict[str, Any]] = {
         name: {"layers": [32, 8], "pair_epochs": 5, "pretraining_epochs": 20, "epochs": 3}
         for name in ("dec", "idec", "dcn", "self-train")
     },
+    "uft": {"epochs": 2},
+    "clusterbert": {"round_epochs": 10, "hardening_epochs": 2},
 }
+NO_DELETION = {"vascl": "dropout", "uft": "none"}
 
 
 @dataclass(frozen=True)
@@ -194,9 +197,8 @@ def test_a_trained_head_passes_the_contract(
     """With the bundled encoder: the tiny ones have another tokenizer in every session, and what is learnt differs."""
     texts = themed[0]
     learning = {"guided_epochs": 40} if name == "aecl" else {}  # until a head that begins from nothing knows all groups
-    augment = "dropout" if name == "vascl" else "deletion"
     reads_texts = issubclass(model_class(name).settings_class, DeepSettings)
-    trained = {"trainable_layers": 1, "augment": augment} if reads_texts else {}
+    trained = {"trainable_layers": 1, "augment": NO_DELETION.get(name, "deletion")} if reads_texts else {}
     settings = {**SHORT[name], **learning, **trained}
 
     def fit() -> TextClusterer:

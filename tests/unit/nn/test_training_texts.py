@@ -37,10 +37,10 @@ job = json.loads(sys.argv[1])
 texts.SECONDS_BETWEEN_RECORDS, texts.TOKENS_AT_ONCE = 0, 100
 below, record, computed, records = TrainableEncoder.below, VectorFile.record, 0, 0
 
-def counting(self, ids, lengths):
+def counting(self, ids, lengths, causal):
     global computed
     computed += len(ids)
-    return below(self, ids, lengths)
+    return below(self, ids, lengths, causal)
 
 def deadly(self, done):
     global records
@@ -99,9 +99,11 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     tokens: list[int] = []
     lower = TrainableEncoder._below
 
-    def counting(self: TrainableEncoder, ids: torch.Tensor, lengths: NDArray[np.int64]) -> torch.Tensor:
+    def counting(
+        self: TrainableEncoder, ids: torch.Tensor, lengths: NDArray[np.int64], causal: bool = False
+    ) -> torch.Tensor:
         tokens.append(len(ids))
-        return lower(self, ids, lengths)
+        return lower(self, ids, lengths, causal)
 
     monkeypatch.setattr(TrainableEncoder, "_below", counting)
     return tokens

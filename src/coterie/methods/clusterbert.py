@@ -1,0 +1,179 @@
+"""ClusterBERT: multi-stage fine-tuning of transformers for deep text clustering.
+
+Three stages. The encoder is adapted to the texts by TSDAE; then a clustering head learns the groups that k-means finds
+among the vectors, which are found anew in every round; then it learns its own answers, sharpened. The head and the
+decoder are always given the noised text.
+
+    (1)      reconstruction                          `methods.tsdae`
+    (2)      p, a linear layer and softmax           `ClusterBERT.scores`
+    (3)      cross-entropy of noised p to q          `losses.pseudo_labels.soft_cross_entropy`
+    (4)      lambda (3) + (1 - lambda) (1)           `ClusterBERT.phases`
+    (5)      q from p of the clean texts             `losses.student_t.target_distribution`
+
+The read-outs, k-means on the vectors (the paper's main one) and the head, are both compared in the end. Ablation
+(figure 4): `ablation="no-reconstruction"`. Deviations: `docs/methods/clusterbert.md`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from scipy.optimize import linear_sum_assignment
+from torch import Tensor, nn
+from torch.nn import functional
+
+from coterie.clusterers import KMeans
+from coterie.engine.batch import Batch
+from coterie.engine.phase import Phase
+from coterie.losses.pseudo_labels import soft_cross_entropy
+from coterie.losses.student_t import target_distribution
+from coterie.methods.deep import DeepSettings, Task, given
+from coterie.methods.tsdae import ADAPTATION, TSDAE, TSDAESettings
+from coterie.metrics.internal import internal_scores
+from coterie.types import Labels, Matrix
+
+CLUSTERING, HARDENING = "clustering", "hardening"
+RESTARTS = 3
+PUBLISHED_EPOCHS = 2
+FEWEST_STEPS = 120
+"""A head that begins from nothing needs about as many to know all groups: small sets have more epochs for it."""
+
+
+@dataclass(frozen=True)
+class ClusterBERTSettings(TSDAESettings):
+    """The paper's settings; where it searched, the smaller epochs and the larger rounds. None: see `_epochs`."""
+
+    lambda_clustering: float = 0.8
+    lambda_hardening: float = 0.75
+    rounds: int = 2
+    round_epochs: int | None = None
+    hardening_epochs: int | None = None
+    ablation: Literal["no-reconstruction"] | None = None
+
+
+class ClusterBERT(TSDAE):
+    settings: ClusterBERTSettings
+    settings_class: ClassVar[type[DeepSettings]] = ClusterBERTSettings
+    only_for_training: ClassVar[tuple[str, ...]] = (*TSDAE.only_for_training, "target")
+    layers_by_effort: ClassVar[dict[str, int | Literal["all"]]] = {"fast": 0, "balanced": 2, "full": "all"}
+    sizes_by_effort: ClassVar[dict[str, int]] = {"fast": 400, "balanced": 64, "full": 8}
+    reads_kmeans: ClassVar[bool] = True
+    target: Tensor
+
+    def __init__(self, settings: ClusterBERTSettings, task: Task) -> None:
+        super().__init__(settings, task)
+        self.head = nn.Linear(task.width, task.n_clusters)
+        self.register_buffer("target", torch.zeros(task.rows, task.n_clusters))
+        self._surveyed: tuple[Tensor, dict[str, Any]] | None = None
+
+    def leave(self) -> None:
+        super().leave()
+        self._surveyed = None
+
+    @classmethod
+    def epochs_in_all(cls, settings: Any) -> int:
+        round_epochs, last = (given(n, PUBLISHED_EPOCHS) for n in (settings.round_epochs, settings.hardening_epochs))
+        return int(settings.adaptation_epochs + settings.rounds * round_epochs + last)
+
+    def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
+        return {**super().parameter_groups(), "head": list(self.head.parameters())}
+
+    def phases(self) -> list[Phase]:
+        """Domain adaptation, clustering, hardening: (4) with another lambda in each, in the first it is 0."""
+        chosen, size = self.settings, self.batch_size
+        rates = self.rates("decoder", "head")
+        epochs = {
+            ADAPTATION: chosen.adaptation_epochs if self._rebuilds else 0,
+            CLUSTERING: chosen.rounds * self._epochs(chosen.round_epochs),
+            HARDENING: self._epochs(chosen.hardening_epochs),
+        }
+        lambdas = {ADAPTATION: 0.0, CLUSTERING: chosen.lambda_clustering, HARDENING: chosen.lambda_hardening}
+        return [
+            Phase(stage, epochs[stage], rates, self._weights(weight), size, judged=stage != ADAPTATION)
+            for stage, weight in lambdas.items()
+        ]
+
+    def _epochs(self, chosen: int | None) -> int:
+        """As published, unless those would be very few steps."""
+        least = 1 if self.task.effort == "full" else self.epochs_of(FEWEST_STEPS)
+        return given(chosen, max(PUBLISHED_EPOCHS, least))
+
+    @property
+    def _rebuilds(self) -> bool:
+        """With an encoder that is not trained there is nothing that reconstruction could teach."""
+        return self.decoder is not None and self.settings.ablation != "no-reconstruction"
+
+    def _weights(self, weight: float) -> dict[str, float]:
+        rebuilding = {"reconstruction": 1 - weight} if self._rebuilds else {}
+        return {**({"cluster": weight} if weight else {}), **rebuilding}
+
+    def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:
+        vectors = self.noised(batch, phase)
+        losses = {}
+        if "cluster" in phase.weights:
+            log_p = self.head(vectors).log_softmax(dim=1)
+            losses["cluster"] = soft_cross_entropy(log_p, self.target[batch.rows])
+        if "reconstruction" in phase.weights:
+            losses["reconstruction"] = self.reconstruction(batch, vectors)
+        return losses
+
+    @torch.no_grad()
+    def refresh(self, vectors: Tensor, phase: Phase) -> None:
+        super().refresh(vectors, phase)
+        # How many epochs of the second stage are over.
+        over = int(self.turn) - 1 - self.phases()[0].epochs
+        if phase.name == CLUSTERING and over % self._epochs(self.settings.round_epochs) == 0:
+            self._cluster(vectors, is_first=over == 0)
+            self.target.copy_(functional.one_hot(self.first_groups, self.task.n_clusters))
+        elif phase.name == HARDENING:
+            self.target.copy_(target_distribution(self.scores(vectors).softmax(dim=1)))
+
+    def _cluster(self, vectors: Tensor, is_first: bool) -> None:
+        """Groups by k-means, as published; from the two-view start on, k-means goes on from the groups there are."""
+        points, groups = vectors.cpu().numpy(), self.first_groups.cpu().numpy()
+        if self.settings.init == "kmeans":
+            found = self._kmeans(points)
+        elif is_first:
+            return
+        else:
+            found = continued(points, groups, self.task.n_clusters)
+        # A group that is mostly the same keeps its number, or the head would have to learn all of them anew.
+        self.first_groups.copy_(torch.from_numpy(numbered_like(found, groups, self.task.n_clusters)))
+
+    def _kmeans(self, points: Matrix) -> Labels:
+        means = KMeans(self.task.n_clusters, n_init=RESTARTS, random_state=self.task.random_state)
+        return np.asarray(means.fit(points).labels_, dtype=np.int64)
+
+    def survey(self, vectors: Tensor, phase: Phase | None) -> dict[str, Any]:
+        """Silhouette and Dunn index of k-means on the vectors (figure 3)."""
+        # While the encoder stands still they are the same.
+        if self._surveyed is None or self._surveyed[0] is not vectors:
+            points = vectors.cpu().numpy()
+            scores = internal_scores(points, self._kmeans(points))
+            finite = {name: value if math.isfinite(value) else None for name, value in scores.items()}
+            self._surveyed = (vectors, finite)
+        return self._surveyed[1]
+
+    def scores(self, vectors: Tensor) -> Tensor:
+        return torch.as_tensor(self.head(self.scale * vectors))
+
+
+def continued(points: Matrix, groups: Labels, n_clusters: int) -> Labels:
+    """k-means from the means of these groups."""
+    from sklearn.cluster import KMeans  # ours does not take first centres
+
+    sums = np.zeros((n_clusters, points.shape[1]), dtype=points.dtype)
+    np.add.at(sums, groups, points)
+    means = sums / np.maximum(np.bincount(groups, minlength=n_clusters), 1)[:, None].astype(points.dtype)
+    return np.asarray(KMeans(n_clusters, init=means, n_init=1).fit(points).labels_, dtype=np.int64)
+
+
+def numbered_like(labels: Labels, before: Labels, n_clusters: int) -> Labels:
+    """The same groups, each with the number of the one before that it has most in common with."""
+    common = np.zeros((n_clusters, n_clusters), dtype=np.int64)
+    np.add.at(common, (labels, before), 1)
+    return np.asarray(linear_sum_assignment(-common)[1][labels], dtype=np.int64)
