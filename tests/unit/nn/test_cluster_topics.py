@@ -91,9 +91,10 @@ def test_mixtures_are_drawn_around_their_mean() -> None:
 def test_thirty_thousand_words_and_760_topics_train_in_little_memory() -> None:
     """As many as k = 152 and T = 5 make: the whole process, torch and all, stays far below 4 GiB."""
     program = """
-import resource, numpy as np, torch
+import numpy as np, torch
 from scipy.sparse import random as sparse
 from coterie.nn.topics import Bags, ClusterTopics
+from coterie.persist.environment import peak_memory_mb
 torch.set_num_threads(1)
 topics = ClusterTopics(torch.randn(30_000, 384), latent=192, topics=5)
 centres = torch.nn.Parameter(torch.randn(152, 192))
@@ -102,7 +103,7 @@ counts = sparse(200, 30_000, density=12 / 30_000, format="csr", dtype=np.float32
 for _ in range(2):
     sum(topics.losses(Bags.of(counts, torch.device("cpu")), torch.arange(200) % 152, centres)).backward()
     step.step()
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(round(peak_memory_mb()))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 1200
