@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.clusterers.agglomerative import cut, merge_tree
+from coterie.clusterers.agglomerative import cut, merge_tree, pair_costs
 from coterie.errors import ConfigError
 from coterie.types import Labels, Matrix
 from coterie.vectors import group_means, unit_rows
@@ -43,7 +43,8 @@ class Hierarchy:
 def group_hierarchy(vectors: Matrix, labels: Labels) -> Hierarchy:
     """Average linkage over the groups, on the cosine distance between their texts."""
     means, sizes = _group_means(vectors, labels)
-    return Hierarchy([(round(height, 6), a, b) for height, a, b in merge_tree(means, sizes, "average")])
+    tree = merge_tree(pair_costs(means, sizes, "average"), sizes, "average")
+    return Hierarchy([(round(height, 6), a, b) for height, a, b in tree])
 
 
 def nearest_groups(vectors: Matrix, labels: Labels, wanted: int = NEAREST_SHOWN) -> list[list[tuple[int, float]]]:
