@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -168,8 +168,9 @@ def build(name: str, settings: Settings) -> Method:
     name = DEFAULT_METHOD if name == AUTO else name
     if name in DEEP:
         deep = _deep(name, settings)
-        reads_words = deep.model.words_wanted(deep.settings) is not None
-        _refuse_unused(name, getattr(deep.settings, "features", name), settings, reads_words)
+        feature = getattr(deep.settings, "features", name)
+        reads_words = feature == "sif" or deep.model.words_wanted(deep.settings) is not None
+        _refuse_unused(name, feature, settings, reads_words)
         return deep
     if name in SELF_TAUGHT:
         method = _self_taught(name, settings)
@@ -242,7 +243,9 @@ def _deep(name: str, settings: Settings) -> Deep:
     }
     if not isinstance(chosen, FeatureSettings):
         return Deep(name, model, chosen, encoder, word_vectors=settings.word_vectors, **options)
-    features = encoder if chosen.features == "minilm" else _FEATURE_BUILDERS[chosen.features](settings)
+    # What the method was told is not for its features.
+    build_features = _FEATURE_BUILDERS[chosen.features]
+    features = encoder if chosen.features == "minilm" else build_features(replace(settings, own={}))
     return DeepOnFeatures(name, model, chosen, encoder, features=features, **options)
 
 

@@ -83,7 +83,8 @@ def test_the_history_holds_every_epoch(run: Path) -> None:
         assert {"contrast", "total"} <= entry["losses"].keys()
         assert entry["seconds"] >= 0
     assert by_phase["contrast"] == [1, 2]
-    assert by_phase["joint"] == [1, 2, 3]
+    # It may come to rest before its three epochs are over.
+    assert by_phase["joint"] in ([1], [1, 2], [1, 2, 3])
     assert len(by_phase) == 3
     tried = [entry for entry in history(run) if "candidate" in entry]
     assert tried[0]["candidate"] == "two-view start"
@@ -309,7 +310,7 @@ def test_an_autoencoder_on_tfidf(run_cli: Cli, file: Path, tmp_path: Path) -> No
     [
         (["dec", "--set", "features=tf-idf"],
          "setting features='tf-idf' of the method 'dec' does not fit: "
-         "give 'bow' or 'tfidf' or 'stems' or 'lda' or 'ae' or 'kate' or 'sif' or 'minilm'"),
+         "give 'bow' or 'tfidf' or 'stems' or 'lda' or 'ae' or 'kate' or 'sif' or 'minilm' or 'tsdae'"),
         (["dec", "--set", "layers=500,10"],
          "setting layers='500,10' of the method 'dec' does not fit: give a list of whole numbers from 1 on"),
         (["dec", "--set", "augment=eda"],
@@ -318,7 +319,7 @@ def test_an_autoencoder_on_tfidf(run_cli: Cli, file: Path, tmp_path: Path) -> No
         (["tfidf+dec"], "method 'tfidf+dec' is not known: use 'dec' with the setting features='tfidf'"),
         (["dec", "--word-vectors", "words.txt"],
          "word vectors are of no use to the method 'dec': leave them out, or use a method with sif, "
-          "or one of adsl, stcc, consensus"),
+          "or one of deccrl, adsl, stcc, consensus"),
         (["dec", "--augment-columns", "other"],
          "the method 'dec' learns from 0 augmented columns, and 1 were given"),
     ],

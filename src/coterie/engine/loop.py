@@ -183,6 +183,8 @@ class Training:
         settled = phase.stop_below is not None and changed is not None and changed < phase.stop_below
         settled = settled and self._is_whole(entry["groups"])
         if settled or self._no_longer_rising(phase) or place.epoch + 1 == phase.epochs:
+            if place.epoch + 1 < phase.epochs:
+                self.progress(f"training ({phase.name})", phase.epochs * steps, phase.epochs * steps)
             self._next_phase()
         else:
             place.epoch, place.step = place.epoch + 1, 0

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from coterie.features.counted import CountedWords
     from coterie.methods.topics import TopicLearner
 
-CODE_VERSION = 2
+CODE_VERSION = 3
 """To be raised when training gives other numbers: checkpoints of the old code are then not used."""
 
 Number = TypeVar("Number", int, float)

@@ -20,7 +20,7 @@ from coterie.methods.two_step import TwoStep
 from coterie.registry import FEATURES, model_class
 
 SHORT: dict[str, Any] = {"layers": [16, 4], "pair_epochs": 2, "pretraining_epochs": 5, "epochs": 2}
-KINDS = {"minilm": "transformer"}
+KINDS = dict.fromkeys(["minilm", "tsdae"], "transformer")
 
 
 def method_on(features: Any, encoder: Any, **settings: Any) -> DeepOnFeatures:

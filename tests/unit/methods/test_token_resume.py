@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from coterie import TextClusterer
+from coterie.engine import resumable
 from coterie.engine.checkpoint import Checkpoints, Saved
-from coterie.methods import deep
 from coterie.methods.clusterbert import ClusterBERT
 from coterie.methods.uft import UFT
 
@@ -88,7 +88,7 @@ def test_killed_in_the_middle_it_ends_the_same(
     def next_ones(*parts: str) -> Iterator[Checkpoints]:
         yield checkpoints.pop(0)
 
-    monkeypatch.setattr(deep, "checkpoints_for", next_ones)
+    monkeypatch.setattr(resumable, "checkpoints_for", next_ones)
     steps: list[str] = []
     model: Any = {"uft": UFT, "clusterbert": ClusterBERT}[method]
     losses = model.losses
