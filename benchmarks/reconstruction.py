@@ -22,7 +22,8 @@ from coterie.augment.deletion import Deletion
 from coterie.engine.loop import Training
 from coterie.engine.workers import Workers
 from coterie.features.transformer import TransformerEncoder
-from coterie.methods.deep import Deep, Task
+from coterie.methods.deep import Deep
+from coterie.methods.deep_model import Task
 from coterie.methods.tsdae import TSDAE, TSDAESettings
 from coterie.nn.marks import Marks
 from coterie.nn.texts import TrainingTexts

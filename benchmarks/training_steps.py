@@ -25,7 +25,7 @@ from coterie.engine.phase import ENCODER
 from coterie.engine.workers import Workers
 from coterie.features.transformer import TransformerEncoder
 from coterie.methods.aecl import AECL, AECLSettings
-from coterie.methods.deep import Task
+from coterie.methods.deep_model import Task
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.texts import TrainingTexts
 

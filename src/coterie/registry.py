@@ -12,7 +12,8 @@ from coterie.errors import ConfigError
 if TYPE_CHECKING:
     from coterie.features.transformer import TransformerEncoder
     from coterie.methods.base import Features, Method
-    from coterie.methods.deep import Deep, DeepModel
+    from coterie.methods.deep import Deep
+    from coterie.methods.deep_model import DeepModel
     from coterie.types import Labels
 
 Effort = Literal["fast", "balanced", "full"]

@@ -26,7 +26,7 @@ from coterie.engine.phase import ENCODER, Phase
 from coterie.losses.contrastive import cluster_contrast, similarity_guided_contrast, unguided_contrast
 from coterie.losses.entropy import missing_balance, row_entropy
 from coterie.losses.pseudo_labels import confident_cross_entropy, pseudo_labels
-from coterie.methods.deep import DeepModel, DeepSettings, Task, given
+from coterie.methods.deep_model import DeepModel, DeepSettings, Task, given
 from coterie.nn.attention import Form, SampleAttention
 from coterie.nn.heads import two_layers
 

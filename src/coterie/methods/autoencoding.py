@@ -18,7 +18,7 @@ from coterie.clusterers import KMeans
 from coterie.engine.batch import Batch
 from coterie.engine.phase import Phase
 from coterie.methods.centres import Centres
-from coterie.methods.deep import Task, given
+from coterie.methods.deep_model import Task, given
 from coterie.methods.on_features import FeatureSettings
 from coterie.nn.autoencoder import Autoencoder
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from coterie.losses.student_t import student_t, target_distribution
-from coterie.methods.deep import DeepModel, Task
+from coterie.methods.deep_model import DeepModel, Task
 
 SCORED_ROWS = 2048
 

@@ -31,7 +31,7 @@ from coterie.engine.batch import Batch
 from coterie.engine.phase import Phase
 from coterie.losses.pseudo_labels import soft_cross_entropy
 from coterie.losses.student_t import target_distribution
-from coterie.methods.deep import DeepSettings, Task, given
+from coterie.methods.deep_model import DeepSettings, Task, given
 from coterie.methods.tsdae import ADAPTATION, TSDAE, TSDAESettings
 from coterie.metrics.internal import internal_scores
 from coterie.types import Labels, Matrix

@@ -22,7 +22,7 @@ from coterie.engine.batch import Batch
 from coterie.engine.phase import Phase
 from coterie.losses.centre_distance import distance_to_assigned, running_means
 from coterie.methods.autoencoding import CLUSTERING, AutoencoderSettings, Autoencoding
-from coterie.methods.deep import Task, TrainedSettings
+from coterie.methods.deep_model import Task, TrainedSettings
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from torch import Tensor
 from coterie.engine.phase import Phase
 from coterie.losses.student_t import kl_to_target, student_t
 from coterie.methods.autoencoding import CLUSTERING, AutoencoderSettings, Autoencoding
-from coterie.methods.deep import TrainedSettings
+from coterie.methods.deep_model import TrainedSettings
 
 ALPHA = 1.0
 

@@ -31,7 +31,7 @@ from coterie.features.counted import CountedWords
 from coterie.losses.contrastive import cross_view_contrast
 from coterie.losses.student_t import kl_to_target, student_t
 from coterie.methods.centres import Centres
-from coterie.methods.deep import DeepSettings, Task, given
+from coterie.methods.deep_model import DeepSettings, Task, given
 from coterie.methods.topics import TopicLearner
 from coterie.nn.heads import two_layers
 from coterie.nn.topics import Bags, ClusterTopics, scaled_words

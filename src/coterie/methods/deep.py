@@ -10,23 +10,23 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeGuard, TypeVar
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from coterie.engine.batch import Batch, batch_count, seed_torch
+from coterie.engine.batch import seed_torch
 from coterie.engine.checkpoint import forget_checkpoints
 from coterie.engine.loop import Outcome
-from coterie.engine.phase import Model, Phase
 from coterie.engine.resumable import train
 from coterie.engine.workers import Workers
 from coterie.errors import ConfigError
 from coterie.features.transformer import TransformerEncoder
 from coterie.features.two_views import TwoViews
 from coterie.methods.base import Features, Fit
+from coterie.methods.deep_model import DROPOUT, DeepModel, Task, TrainedSettings
 from coterie.methods.duet import Duet
 from coterie.methods.head import Head
 from coterie.methods.judge import Judge, best_of
@@ -40,146 +40,14 @@ from coterie.types import Labels, Matrix, Progress, silent
 
 if TYPE_CHECKING:
     from coterie.features.counted import CountedWords
-    from coterie.methods.topics import TopicLearner
 
 CODE_VERSION = 3
 """To be raised when training gives other numbers: checkpoints of the old code are then not used."""
 
-Number = TypeVar("Number", int, float)
-Init = Literal["two-view", "kmeans"]
-Augment = Literal["eda", "deletion", "contextual", "dropout"]
-DROPOUT = 0.1
 MOST_AUGMENTATIONS = 8
-EVEN, NEARLY_EVEN = 0.97, 0.85
 RESTARTS = 10
 TRAINED_HEAD = "trained head"
 """The candidate that the head of the trained model gives, with the vectors of the trained encoder."""
-
-
-@dataclass(frozen=True)
-class TrainedSettings:
-    """What every trained method can be told.
-
-    `init`: where the first groups come from, `kmeans` on what the method reads (as published) or `two-view`, the
-    default method.
-    """
-
-    init: Init = "two-view"
-    batch_size: int = 400
-
-
-@dataclass(frozen=True)
-class DeepSettings(TrainedSettings):
-    """What every method that may train the encoder can be told.
-
-    `trainable_layers`: 0, the top n, or "all"; None leaves it to the effort. `augment`: how a text's other views are
-    made; `dropout` makes none and lets the encoder see the same text differently. `bf16`: products of 16-bit numbers
-    where the encoder is trained; None where the processor has them.
-    """
-
-    trainable_layers: int | Literal["all"] | None = None
-    augment: Augment = "eda"
-    augment_rate: float | None = None
-    bf16: bool | None = None
-
-
-@dataclass(frozen=True)
-class Task:
-    """What a model is built for."""
-
-    width: int
-    n_clusters: int
-    rows: int
-    effort: str
-    random_state: int
-    word_width: int | None = None
-    """Numbers of a word's vector, where the model learns from words."""
-
-
-class DeepModel(Model):
-    """A model with the first groups at hand, and built again from its configuration."""
-
-    settings_class: ClassVar[type[TrainedSettings]] = DeepSettings
-    only_for_training: ClassVar[tuple[str, ...]] = ("first_groups",)
-    layers_by_effort: ClassVar[dict[str, int | Literal["all"]]] = {"fast": 0, "balanced": 2, "full": "all"}
-    sizes_by_effort: ClassVar[dict[str, int]] = {}
-    """The batch size, where it is left to the effort."""
-    augmentations: ClassVar[int] = 1
-    """How many other views of every text it learns from."""
-    reads_kmeans: ClassVar[bool] = False
-    """Whether k-means on the trained encoder is one of its read-outs, whatever it started from."""
-
-    first_groups: Tensor
-
-    def __init__(self, settings: Any, task: Task) -> None:
-        super().__init__()
-        self.settings, self.task = settings, task
-        # SBERT's vectors, for which published learning rates were chosen, have coordinates of about 1; ours, length 1.
-        self.scale = float(task.width) ** 0.5
-        self.blur = nn.Dropout(DROPOUT)
-        self.register_buffer("first_groups", torch.zeros(task.rows, dtype=torch.long))
-
-    def config(self) -> dict[str, Any]:
-        return {"settings": asdict(self.settings), "task": asdict(self.task)}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        return cls(cls.settings_class(**config["settings"]), Task(**config["task"]))
-
-    @classmethod
-    def words_wanted(cls, settings: Any) -> int | None:
-        """How many words of the texts it learns from at most; None if from none."""
-        return None
-
-    def read(self, words: CountedWords) -> None:
-        """Takes over the texts' words, where it wants them."""
-
-    def topics_of(self, groups: Labels, vectors: Tensor) -> TopicLearner | None:
-        """What learns the topics of these groups, which training ended with, where the model has topics."""
-        return None
-
-    def begin(self, groups: Labels) -> None:
-        """Takes over the groups that training starts from."""
-        self.first_groups.copy_(torch.from_numpy(groups))
-
-    @classmethod
-    def views_wanted(cls, settings: DeepSettings, effort: str) -> int:
-        """How many other views of every text are to be made, or given."""
-        return 0 if settings.augment == "dropout" else cls.augmentations
-
-    def join(self, encoder: TrainableEncoder, texts: TrainingTexts, progress: Progress) -> None:
-        """Takes of an encoder that will be trained, and of the texts, what its losses need."""
-
-    def leave(self) -> None:
-        """Gives back what `join` took."""
-
-    def view(self, batch: Batch, view: int, phase: Phase) -> Tensor:
-        """The vectors of one view, scaled; with `dropout` in the place of augmentation, the text's own seen anew."""
-        if self.settings.augment != "dropout":
-            return torch.as_tensor(batch.vectors(view) * self.scale)
-        vectors = batch.vectors(0) * self.scale
-        # An encoder that stands still has no dropout of its own.
-        return vectors if phase.trains_encoder else torch.as_tensor(self.blur(vectors))
-
-    @property
-    def batch_size(self) -> int:
-        size = given(self.settings.batch_size, self.sizes_by_effort.get(self.task.effort, 1))
-        return min(int(size), self.task.rows)
-
-    def epochs_of(self, steps: int) -> int:
-        """As many epochs as make about this many steps."""
-        return max(1, round(steps / batch_count(self.task.rows, self.batch_size)))
-
-    def evenness(self) -> float:
-        """How equal the first groups are in size: exp(entropy) / their number, 1 when all are of one size."""
-        sizes = self.first_groups.bincount(minlength=self.task.n_clusters).double()
-        shares = sizes[sizes > 0] / sizes.sum()
-        return float(torch.exp(-(shares * shares.log()).sum()) / len(sizes))
-
-    def by_evenness(self, balanced: float, slight: float, heavy: float) -> float:
-        """The value that a paper gives for balanced, slightly and heavily imbalanced sets, told by the first groups."""
-        evenness = self.evenness()
-        return balanced if evenness > EVEN else slight if evenness > NEARLY_EVEN else heavy
 
 
 class Deep:
@@ -396,8 +264,3 @@ def _unjudged(labels: Labels) -> float:
 def _by_truth(candidates: dict[str, Fit], truth: Labels) -> dict[str, Any]:
     """How every candidate stands by the true groups: for the history, nothing is chosen by it."""
     return {name: external_scores(truth.tolist(), fit.labels.tolist()) for name, fit in candidates.items()}
-
-
-def given(chosen: Number | None, rule: Number) -> Number:
-    """A setting, or what a rule says where it was left open."""
-    return rule if chosen is None else chosen

@@ -11,7 +11,7 @@ from coterie.methods.confidence import fitting_temperature, probabilities_of
 from coterie.types import Labels, Matrix, State
 
 if TYPE_CHECKING:
-    from coterie.methods.deep import DeepModel
+    from coterie.methods.deep_model import DeepModel
 
 
 class Head:

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from coterie.methods.autoencoding import AutoencoderSettings
 from coterie.methods.dec import DEC
-from coterie.methods.deep import TrainedSettings
+from coterie.methods.deep_model import TrainedSettings
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from torch import nn
 from coterie.engine.workers import Workers
 from coterie.features.transformer import TransformerEncoder
 from coterie.methods.base import Features, Fit
-from coterie.methods.deep import Deep, TrainedSettings
+from coterie.methods.deep import Deep
+from coterie.methods.deep_model import TrainedSettings
 from coterie.nn.texts import StillTexts
 from coterie.registry import FeatureName
 from coterie.types import Labels, Matrix, Progress, silent

@@ -23,7 +23,7 @@ from coterie.engine.batch import Batch
 from coterie.engine.phase import ENCODER, Phase
 from coterie.losses.contrastive import instance_contrast
 from coterie.losses.transport import self_adaptive_transport
-from coterie.methods.deep import DeepModel, DeepSettings, Task, given
+from coterie.methods.deep_model import DeepModel, DeepSettings, Task, given
 from coterie.nn.heads import two_layers
 
 FIRST_STEPS = 120

@@ -22,7 +22,7 @@ from coterie.engine.phase import ENCODER, Phase
 from coterie.losses.contrastive import instance_contrast
 from coterie.losses.student_t import kl_to_target, student_t
 from coterie.methods.centres import Centres
-from coterie.methods.deep import DeepSettings, Task, given
+from coterie.methods.deep_model import DeepSettings, Task, given
 from coterie.nn.heads import two_layers
 
 STEPS = {"fast": 1000, "balanced": 100, "full": 1000}

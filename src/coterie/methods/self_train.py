@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from coterie.methods.autoencoding import AutoencoderSettings, Steps
 from coterie.methods.dec import DEC
-from coterie.methods.deep import TrainedSettings
+from coterie.methods.deep_model import TrainedSettings
 from coterie.registry import FeatureName
 
 

@@ -23,7 +23,8 @@ from coterie.engine.batch import Batch
 from coterie.engine.phase import Phase
 from coterie.features.transformer import TransformerEncoder
 from coterie.losses.tokens import mean_surprise
-from coterie.methods.deep import MOST_AUGMENTATIONS, Augment, Deep, DeepSettings, Task, given
+from coterie.methods.deep import MOST_AUGMENTATIONS, Deep
+from coterie.methods.deep_model import Augment, DeepSettings, Task, given
 from coterie.methods.tuning import Tuning, TuningSettings
 from coterie.nn.decoder import Decoder
 from coterie.nn.encoder import TrainableEncoder

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from coterie.engine.phase import ENCODER
-from coterie.methods.deep import DeepModel, DeepSettings, Task, given
+from coterie.methods.deep_model import DeepModel, DeepSettings, Task, given
 
 FIXED_VIEWS = 3
 """Noised views where lower layers are frozen: what those make of a view is computed once and used every third epoch."""

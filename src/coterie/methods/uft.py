@@ -25,7 +25,7 @@ from coterie.engine.phase import Phase
 from coterie.losses.student_t import kl_to_target, student_t
 from coterie.losses.tokens import mean_surprise
 from coterie.methods.centres import Centres
-from coterie.methods.deep import DeepSettings, Task, given
+from coterie.methods.deep_model import DeepSettings, Task, given
 from coterie.methods.tuning import Tuning, TuningSettings
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.masked_words import MaskedWords

@@ -18,7 +18,7 @@ from coterie.engine.phase import ENCODER, Phase
 from coterie.losses.contrastive import instance_contrast
 from coterie.losses.virtual import virtual_neighbourhood_loss
 from coterie.methods.centres import Centres
-from coterie.methods.deep import Augment, DeepSettings, Task, given
+from coterie.methods.deep_model import Augment, DeepSettings, Task, given
 from coterie.nn.heads import two_layers
 
 STEPS = {"fast": 500, "balanced": 100, "full": 1000}

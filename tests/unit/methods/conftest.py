@@ -16,7 +16,7 @@ from coterie.engine.batch import Batch
 from coterie.engine.workers import Workers
 from coterie.methods import deep
 from coterie.methods.base import Fit
-from coterie.methods.deep import Task
+from coterie.methods.deep_model import Task
 from coterie.nn.texts import StillTexts
 from coterie.types import Matrix
 

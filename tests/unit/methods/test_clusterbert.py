@@ -21,7 +21,7 @@ from coterie.errors import ConfigError
 from coterie.features.transformer import TransformerEncoder
 from coterie.losses.student_t import target_distribution
 from coterie.methods.clusterbert import RESTARTS, ClusterBERT, ClusterBERTSettings, continued, numbered_like
-from coterie.methods.deep import Task
+from coterie.methods.deep_model import Task
 from coterie.methods.tsdae import TSDAE
 from coterie.metrics.internal import dunn_index, silhouette
 from coterie.nn.encoder import TrainableEncoder

@@ -17,7 +17,7 @@ from coterie.features.counted import CountedWords, counted_words
 from coterie.losses.contrastive import cross_view_contrast
 from coterie.losses.student_t import kl_to_target, student_t, target_distribution
 from coterie.methods.deccrl import DECCRL, DECCRLSettings
-from coterie.methods.deep import Task
+from coterie.methods.deep_model import Task
 from coterie.nn.topics import Bags
 from coterie.registry import Settings, build
 

@@ -18,7 +18,8 @@ from coterie.engine.phase import Phase
 from coterie.errors import ConfigError, InputError
 from coterie.methods.aecl import AECL, AECLSettings
 from coterie.methods.base import Fit, labels_of
-from coterie.methods.deep import Deep, DeepModel, DeepSettings, filled_up
+from coterie.methods.deep import Deep, filled_up
+from coterie.methods.deep_model import DeepModel, DeepSettings
 from coterie.methods.duet import Duet
 from coterie.methods.head import Head
 from coterie.methods.nearest_centre import NearestCentre

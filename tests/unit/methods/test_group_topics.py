@@ -160,7 +160,7 @@ def test_what_is_learnt_is_the_share_of_each_word(fake_encoder: Any) -> None:
     from scipy.sparse import csr_matrix
 
     from coterie.features.counted import CountedWords
-    from coterie.methods.deep import Task
+    from coterie.methods.deep_model import Task
 
     counts = np.array([[3, 1, 0, 0], [1, 1, 2, 0], [0, 0, 1, 3], [0, 1, 0, 3]], dtype=np.float32)
     words = CountedWords(list("abcd"), csr_matrix(counts), np.eye(4, 8, dtype=np.float32))

@@ -27,7 +27,7 @@ from coterie.clusterers import KMeans
 from coterie.engine.loop import Training
 from coterie.engine.workers import Workers
 from coterie.methods.base import Fit
-from coterie.methods.deep import Task
+from coterie.methods.deep_model import Task
 from coterie.methods.on_features import DeepOnFeatures
 from coterie.nn.texts import StillTexts
 from coterie.registry import model_class

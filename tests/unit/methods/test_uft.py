@@ -19,7 +19,7 @@ from coterie.errors import ConfigError
 from coterie.features.tokens import Tokens
 from coterie.features.transformer import TransformerEncoder
 from coterie.losses.student_t import kl_to_target, student_t, target_distribution
-from coterie.methods.deep import Task
+from coterie.methods.deep_model import Task
 from coterie.methods.uft import UFT, UFTSettings
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.masked_words import masked_view
