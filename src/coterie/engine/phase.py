@@ -63,7 +63,7 @@ class Model(nn.Module):
     """
 
     only_for_training: ClassVar[tuple[str, ...]] = ()
-    """Buffers and modules that a finished model does without."""
+    """Buffers that a finished model does without."""
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         """Parameters by the names that the phases' `rates` use."""

@@ -39,7 +39,7 @@ class Head:
         arrays = {
             name: tensor.cpu().numpy()
             for name, tensor in self.model.state_dict().items()
-            if name.partition(".")[0] not in self.model.only_for_training
+            if name not in self.model.only_for_training
         }
         config = {"method": self.method, "model": self.model.config(), "temperature": self.temperature}
         return State(config, {**arrays, "order": self.order})

@@ -46,11 +46,11 @@ class TSDAESettings(TuningSettings):
 class TSDAE(Tuning):
     settings: TSDAESettings
     settings_class: ClassVar[type[DeepSettings]] = TSDAESettings
-    only_for_training: ClassVar[tuple[str, ...]] = (*Tuning.only_for_training, "turn", "decoder")
+    only_for_training: ClassVar[tuple[str, ...]] = (*Tuning.only_for_training, "turn")
     layers_by_effort: ClassVar[dict[str, int | Literal["all"]]] = {"fast": 1, "balanced": 2, "full": "all"}
     sizes_by_effort: ClassVar[dict[str, int]] = {"fast": 64, "balanced": 64, "full": 8}
-    encoder_rates: ClassVar[dict[str, float]] = {"fast": 5e-5, "balanced": 5e-5, "full": 2e-5}
-    head_rates: ClassVar[dict[str, float]] = {"fast": 1e-3, "balanced": 1e-3, "full": 2e-5}
+    encoder_rates: ClassVar[dict[str, float]] = {"fast": 1e-4, "balanced": 1e-4, "full": 2e-5}
+    head_rates: ClassVar[dict[str, float]] = {"fast": 3e-3, "balanced": 3e-3, "full": 2e-5}
     steps_by_effort: ClassVar[dict[str, int]] = {"fast": 3, "balanced": 3, "full": 1}
 
     def __init__(self, settings: TSDAESettings, task: Task) -> None:

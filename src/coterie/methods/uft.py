@@ -52,7 +52,7 @@ class UFTSettings(TuningSettings):
 class UFT(Centres, Tuning):
     settings: UFTSettings
     settings_class: ClassVar[type[DeepSettings]] = UFTSettings
-    only_for_training: ClassVar[tuple[str, ...]] = (*Centres.only_for_training, "turn", "masked")
+    only_for_training: ClassVar[tuple[str, ...]] = (*Centres.only_for_training, "turn")
     augmentations: ClassVar[int] = 0
     sizes_by_effort: ClassVar[dict[str, int]] = {"fast": 400, "balanced": 64, "full": 16}
     encoder_rates: ClassVar[dict[str, float]] = {"fast": 3e-5, "balanced": 3e-5, "full": 3e-5}

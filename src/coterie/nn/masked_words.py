@@ -53,7 +53,12 @@ class MaskedWords(nn.Module):
         self.head = CorpusHead(encoder, tokens.ids[maskable] if maskable.any() else tokens.ids)
         self.is_new = not self.head.published
         if self.is_new:
-            self._begin(encoder, texts, seed)
+            self._begin(texts, seed)
+            warnings.warn(
+                f"encoder {encoder.checkpoint.name!r} has no masked-language-model head, so one is trained on the "
+                f"{len(texts):,} texts first; how many masked tokens it tells in texts held out is in the history",
+                stacklevel=2,
+            )
 
     def vectors(self, batch: Batch, turn: int) -> Tensor:
         """The batch's vectors in the view of this turn."""
@@ -76,7 +81,7 @@ class MaskedWords(nn.Module):
         return float(self.head.told(self.held_out_states, self.held_out_ids).double().mean())
 
     @torch.no_grad()
-    def _begin(self, encoder: TrainableEncoder, texts: TrainingTexts, seed: int) -> None:
+    def _begin(self, texts: TrainingTexts, seed: int) -> None:
         rows = len(texts)
         aside = np.zeros(rows, dtype=bool)
         aside[np.random.default_rng([seed, rows]).permutation(rows)[: round(HELD_OUT_SHARE * rows)]] = True
@@ -94,11 +99,6 @@ class MaskedWords(nn.Module):
         states, ids = (torch.cat(parts) for parts in zip(*learnt, strict=True))
         if len(ids):
             self.head.begin(states[:MOST_FIRST_PLACES], ids[:MOST_FIRST_PLACES])
-        warnings.warn(
-            f"encoder {encoder.checkpoint.name!r} has no masked-language-model head, so one is trained on the "
-            f"{rows:,} texts first; how many masked tokens it tells in texts held out from it is in the history",
-            stacklevel=2,
-        )
 
 
 def masked_view(tokens: Tokens, maskable: NDArray[np.bool_], mask_id: int, share: float, seed: list[int]) -> Tokens:

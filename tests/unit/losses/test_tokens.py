@@ -46,6 +46,19 @@ def test_in_parts_it_is_the_same(at_once: int, monkeypatch: pytest.MonkeyPatch) 
         torch.testing.assert_close(ours, theirs)
 
 
+def test_no_more_logits_are_made_at_once_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def noting(x: torch.Tensor, weight: torch.Tensor, *rest: object) -> torch.Tensor:
+        sizes.append(len(x) * len(weight))
+        return x @ weight.T
+
+    monkeypatch.setattr(tokens, "linear", noting)
+    monkeypatch.setattr(tokens, "LOGITS_AT_ONCE", 30)
+    token_surprise(torch.randn(11, 6), torch.randn(7, 6), torch.zeros(7), torch.zeros(11, dtype=torch.long))
+    assert sizes == [28, 28, 21]
+
+
 def test_words_that_stand_still_cost_no_gradient() -> None:
     states, words = torch.randn(4, 6, requires_grad=True), torch.randn(7, 6)
     token_surprise(states, words, torch.zeros(7), torch.arange(4)).sum().backward()
