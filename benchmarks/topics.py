@@ -77,16 +77,12 @@ def sweep() -> None:
     cells = json.loads((RESULTS / "deep_methods.json").read_text(encoding="utf-8"))["cells"]
     found: dict[str, dict[int, list[float]]] = {}
     for cell in cells:
-        own = cell["settings"]
-        if (
-            cell["method"] == "deccrl"
-            and cell["effort"] == "fast"
-            and "acc" in cell
-            and own.keys() <= {"init", "topics"}
-        ):
-            for score in ("acc", "nmi"):
+        own, head = cell["settings"], cell.get("candidates", {}).get("trained head")
+        same_otherwise = own.keys() <= {"init", "topics"} and "views" not in cell
+        if (cell["method"], cell["effort"]) == ("deccrl", "fast") and same_otherwise and head:
+            for score, value in head.items():
                 line = found.setdefault(f"{cell['set']}, {own['init']}: {score.upper()}", {})
-                line.setdefault(own.get("topics", TOPICS), []).append(cell["candidates"]["trained head"][score])
+                line.setdefault(own.get("topics", TOPICS), []).append(value)
     lines = {name: [(t, mean(values)) for t, values in sorted(line.items())] for name, line in sorted(found.items())}
     path = RESULTS / "deccrl_topics.svg"
     path.write_text(line_chart(lines, "topics of a group (T)", "trained head, percent"), encoding="utf-8")
