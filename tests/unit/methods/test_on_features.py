@@ -20,7 +20,7 @@ from coterie.methods.two_step import TwoStep
 from coterie.registry import FEATURES, model_class
 
 SHORT: dict[str, Any] = {"layers": [16, 4], "pair_epochs": 2, "pretraining_epochs": 5, "epochs": 2}
-KINDS = {"bow": "bow", "tfidf": "tfidf", "lda": "lda", "sif": "sif", "minilm": "transformer"}
+KINDS = {**dict(zip(FEATURES, FEATURES, strict=True)), "minilm": "transformer"}
 
 
 def method_on(features: Any, encoder: Any, **settings: Any) -> DeepOnFeatures:
@@ -63,7 +63,7 @@ def test_it_begins_with_k_means_on_the_features(fake_encoder: Any, themed: Any, 
         return candidates["kmeans start"], []
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deep, "_best", best)
+        patch.setattr(deep, "best_of", best)
         fit = method_on(Tfidf(), fake_encoder, init="kmeans").fit(themed[0], 4)
     expected = TwoStep(Tfidf(), "kmeans", n_init=deep.RESTARTS, random_state=0).fit(themed[0], 4)
     assert list(seen) == ["kmeans start", "trained head"]
