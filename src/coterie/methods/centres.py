@@ -49,7 +49,7 @@ class Centres(DeepModel):
         self.placed.fill_(True)
 
     def nearness(self, places: Tensor) -> Tensor:
-        """The higher, the nearer the centre: half the squared distance, but for what is the same for all centres."""
+        """Minus half the squared distance to each centre, but for what is the same for all of them."""
         return places @ self.centres.T - (self.centres**2).sum(dim=1) / 2
 
     @torch.no_grad()

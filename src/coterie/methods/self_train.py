@@ -27,7 +27,7 @@ class SelfTrain(DEC):
     settings: SelfTrainSettings
     settings_class: ClassVar[type[TrainedSettings]] = SelfTrainSettings
     steps: ClassVar[dict[str, Steps]] = {
-        "fast": Steps(100, 500, 300),
-        "balanced": Steps(300, 2000, 1000),
+        "fast": Steps(100, 1000, 600),
+        "balanced": Steps(300, 2500, 1500),
         "full": Steps(1000, 4500, 1500),
     }

@@ -152,6 +152,26 @@ def test_every_epoch_sees_every_text_once_in_another_order(toy: Make, phase: Mak
     assert list(range(ROWS)) not in epochs
 
 
+def test_a_model_is_told_of_every_step_when_it_is_done(toy: Make, phase: Make) -> None:
+    training = toy([phase("one", 2), phase("other", 1)])
+    model, told = training.model, []
+    weights: list[torch.Tensor] = []
+    losses = model.losses
+
+    def before(batch: Any, phase: Any) -> Any:
+        weights.append(model.assign.weight.detach().clone())
+        return losses(batch, phase)
+
+    def after(batch: Any, phase: Any) -> None:
+        assert not torch.is_grad_enabled()
+        assert not torch.equal(model.assign.weight, weights[-1]), "with the weights of after the step"
+        told.append((phase.name, batch.rows.tolist()))
+
+    model.losses, model.after_step = before, after
+    training.run()
+    assert told == model.batches
+
+
 def test_refresh_comes_before_every_epoch_with_the_vectors_of_all(toy: Make, phase: Make) -> None:
     training = toy([phase("a", 2), phase("b", 1, rates={"assign": 0.1})], judge=never_better())
     texts, encoder = training.texts, training.encoder

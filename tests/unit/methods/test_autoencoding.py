@@ -232,7 +232,7 @@ def test_dcn_draws_codes_to_the_centres_they_were_assigned_to(model_of: Make, po
     expected = np.mean(
         [((code - made.centres[row % 3].detach().numpy()) ** 2).sum() for code, row in zip(codes, ROWS, strict=True)]
     )
-    assert float(losses["distance"]) == pytest.approx(expected, rel=1e-5)
+    assert losses["distance"].item() == pytest.approx(expected, rel=1e-5)
     assert_close(losses["reconstruction"], mse_loss(made.autoencoder(x), x))
 
 
