@@ -16,11 +16,7 @@ def soft_labels(z: Tensor, centroids: Tensor, alpha: float) -> Tensor:
     Which is the softmax of -alpha log s_ij; a text on a centroid belongs to it alone.
     """
     # In double precision: text and centroid are often close beside where both are.
-    exact = centroids.double()
-    distances = [
-        torch.cdist(part.double(), exact, compute_mode="donot_use_mm_for_euclid_dist") for part in torch.split(z, 1024)
-    ]
-    squares = torch.cat(distances) ** 2
+    squares = torch.cdist(z.double(), centroids.double()) ** 2
     return torch.softmax(-alpha * torch.log(squares.clamp_min(torch.finfo(squares.dtype).tiny)), dim=1).to(z.dtype)
 
 

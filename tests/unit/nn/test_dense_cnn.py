@@ -75,6 +75,21 @@ def test_a_texts_vector_is_the_same_alone_and_in_any_company(
     assert torch.equal(alone, together[::7])
 
 
+def test_products_without_gradient_have_one_shape(network: DenseCnn, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of another shape may round differently, on this processor or the next."""
+    shapes = set()
+
+    def noted(x: Tensor, weight: Tensor, bias: Tensor | None, bf16: bool) -> Tensor:
+        shapes.add(len(x))
+        return functional.linear(x, weight, bias)
+
+    monkeypatch.setattr(dense_cnn, "linear", noted)
+    texts = WordTexts(network, texts_of(LENGTHS * 30))
+    for rows in (np.arange(1), np.arange(240)):
+        texts.encode_all(0, rows)
+    assert shapes == {dense_cnn.ROWS_AT_ONCE}
+
+
 def test_no_word_sees_over_the_end_of_its_text(network: DenseCnn) -> None:
     one, two = texts_of([3, 4]), texts_of([3, 4], seed=5)
     mixed = Tokens(np.concatenate([one.ids[:3], two.ids[3:]]), one.offsets)
