@@ -350,3 +350,35 @@ def test_a_method_without_an_encoder_is_fitted_and_sorts_new_texts(run_cli: Cli,
     assert done.code == 0, done.err
     fitted = pl.read_parquet(folder / "assignments.parquet")["cluster"].to_list()
     assert pl.read_csv(sorted_anew)["cluster"].to_list() == fitted
+
+
+# Methods that tell words
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "phases"),
+    [
+        ("tsdae+kmeans", ["--set", "adaptation_epochs=1"], ["adaptation"]),
+        (
+            "uft",
+            ["--effort", "balanced", "--set", "trainable_layers=1", "--set", "epochs=1"],
+            ["masked words", "joint"],
+        ),
+        (
+            "clusterbert",
+            ["--set", "round_epochs=20", "--set", "hardening_epochs=5", "--set", "init=kmeans"],
+            ["start", "clustering", "hardening"],
+        ),
+    ],
+)
+def test_words_are_told_and_new_texts_sorted(
+    method: str, options: list[str], phases: list[str], run_cli: Cli, file: Path, tmp_path: Path
+) -> None:
+    done = run_cli("fit", file, "--text", "text", "--k", 4, "--method", method, *options, "--out", tmp_path / "run")
+    assert done.code == 0, done.err
+    assert list(dict.fromkeys(entry["phase"] for entry in epochs(tmp_path / "run"))) == phases
+    assert ("has no masked-language-model head, so one is trained" in done.err) == (method == "uft")
+    done = run_cli("predict", tmp_path / "run", file, "--text", "text", "--out", tmp_path / "again.parquet")
+    assert done.code == 0, done.err
+    again, before = pl.read_parquet(tmp_path / "again.parquet"), pl.read_parquet(tmp_path / "run/assignments.parquet")
+    assert again["cluster"].to_list() == before["cluster"].to_list()

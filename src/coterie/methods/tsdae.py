@@ -100,9 +100,14 @@ class TSDAE(Tuning):
     def reconstruction(self, batch: Batch, vectors: Tensor) -> Tensor:
         """(1): how little expected the texts' own words are to a decoder that knows these vectors."""
         assert self.decoder is not None
-        marks = self._told[self.rotated(len(self._told))]
+        marks = self._told[self._places_turn()]
         states = batch.decoded(self.decoder, vectors, marks)
         return mean_surprise(self.decoder.head.surprise(states, batch.tokens(marks)))
+
+    def _places_turn(self) -> int:
+        """Which places are told: not always the same ones with the same view, so one more turn for every round."""
+        views, epoch = max(1, self.views_wanted(self.settings, self.task.effort)), int(self.turn) - 1
+        return (epoch + epoch // views) % len(self._told)
 
 
 class TSDAEFeatures(TransformerEncoder):

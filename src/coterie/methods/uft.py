@@ -34,6 +34,8 @@ from coterie.types import Progress
 
 NEW_HEAD_EPOCHS, NEW_HEAD_RATE, NEW_HEAD_BATCH = 5, 3e-3, 400
 """As for contextual augmentation, where the held-out accuracy levels off in three to five epochs."""
+PUBLISHED_BATCH = 16
+"""(2) is a sum over the texts of a batch: ours is the mean times this, so that it does not depend on the batch."""
 SETTLED = 0.001
 NEW_HEAD, JOINT = "masked words", "joint"
 
@@ -82,7 +84,7 @@ class UFT(Centres, Tuning):
         """A new head learns to tell masked words while the encoder stands still; then (1)."""
         telling = self.masked is not None and self.masked.telling
         rates = self.rates("centres", "words") if telling else self.rates("centres")
-        weights = {"cluster": 1.0, "masked": 1.0} if telling else {"cluster": 1.0}
+        weights = {"cluster": float(PUBLISHED_BATCH), **({"masked": 1.0} if telling else {})}
         phases = [Phase(JOINT, self._epochs, rates, weights, self.batch_size, stop_below=SETTLED)]
         if self.masked is not None and self.masked.is_new:
             rate, size = {"words": NEW_HEAD_RATE}, min(NEW_HEAD_BATCH, self.task.rows)

@@ -77,6 +77,16 @@ def test_the_reconstruction_is_the_mean_over_the_texts_tokens_given_the_noised_v
     assert_close(torch.cat(surprise).mean() * len(torch.cat(surprise)), torch.cat(surprise).sum())
 
 
+def test_every_view_meets_every_place(tiny_bert: Path, corpus: list[str]) -> None:
+    model, read = joined(tiny_bert, corpus, TSDAE, told_every=3, adaptation_epochs=9)
+    (phase,) = model.phases()
+    met = []
+    for _ in range(9):
+        model.refresh(read.encode_all(), phase)
+        met.append((model.rotated(3), model._places_turn()))
+    assert len(set(met)) == 9
+
+
 def test_the_decoder_learns_to_read_the_vector(tiny_bert: Path) -> None:
     """Thirty texts by heart, of words that do not tell the next: with its own vector a text is told."""
     words = ["invoice", "refund", "parcel", "password", "printer", "screen", "battery", "lamp", "coffee", "garden"]

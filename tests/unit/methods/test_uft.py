@@ -183,7 +183,7 @@ def test_both_losses_come_from_the_masked_text_and_the_target_from_the_unmasked(
 def test_without_the_masked_lm_loss(folders: dict[str, Path], texts: list[str]) -> None:
     model, read = joined(folders["bare bert"], texts, masked_lm=False)
     (joint,) = model.phases()
-    assert joint.weights == {"cluster": 1.0}
+    assert joint.weights == {"cluster": 16.0}
     model.refresh(read.encode_all(), joint)
     assert set(model.losses(Batch(read, ROWS, Workers(), [0]), joint)) == {"cluster"}
     assert "words" not in joint.rates
@@ -193,7 +193,7 @@ def test_with_an_encoder_that_is_not_trained_only_centres_learn(model_of: Make, 
     groups = np.arange(24) % 3
     model, vectors = model_of(UFT, UFTSettings(), groups, 3), points(24, groups)
     (joint,) = model.phases()
-    assert joint.weights == {"cluster": 1.0}
+    assert joint.weights == {"cluster": 16.0}
     model.refresh(vectors, joint)
     assigned = student_t(vectors * 12**0.5, model.centres)
     loss = model.losses(batch_of([vectors], [1, 2, 5]), joint)["cluster"]
@@ -205,6 +205,7 @@ def test_the_papers_settings_at_full_effort() -> None:
     model = UFT(UFTSettings(), Task(8, 3, 5000, "full", 0))
     (joint,) = model.phases()
     assert (joint.epochs, joint.batch_size, set(joint.rates.values())) == (10, 16, {3e-5})
+    assert joint.weights["cluster"] == joint.batch_size, "the sum over the published batch"
     assert (model.settings.masked_share, model.settings.alpha, model.settings.pooling) == (0.1, 1, "mean")
     assert joint.stop_below is not None
     swept = UFT(UFTSettings(batch_size=32, encoder_rate=1e-4, head_rate=1e-2), Task(8, 3, 5000, "full", 0)).phases()[0]
