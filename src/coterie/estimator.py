@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.data.check import check_n_clusters, check_texts
+from coterie.data.duplicates import training_rows
 from coterie.errors import ConfigError, InputError
 from coterie.methods.base import Fit, labels_of
 from coterie.registry import AUTO, Effort, Precision, Settings, build
@@ -91,9 +92,15 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         n_clusters = check_n_clusters(texts, self.n_clusters)
         truth = None if y is None else _numbered(y, len(texts))
         checked = [_same_length(check_texts(view, name="view"), len(texts)) for view in views]
-        method = build(self.method, self._settings(n_clusters, checked, truth))
+        repeated = training_rows(texts, n_clusters)
+        learnt = repeated.kept
+        views_learnt = [[view[row] for row in learnt] for view in checked]
+        truth_learnt = None if truth is None else truth[learnt]
+        method = build(self.method, self._settings(n_clusters, views_learnt, truth_learnt))
         with _threads_for(len(texts)):
-            fit = method.fit(texts, n_clusters, progress)
+            fit = method.fit([texts[row] for row in learnt], n_clusters, progress)
+            for one in (fit, *fit.candidates.values()):
+                one.spread(texts, repeated)
         fit.number_by_size()
         found = len(np.unique(fit.labels))
         if found < n_clusters:

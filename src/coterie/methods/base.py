@@ -16,6 +16,7 @@ import numpy as np
 from coterie.types import Labels, Matrix, Progress, State, silent
 
 if TYPE_CHECKING:
+    from coterie.data.duplicates import Duplicates
     from coterie.methods.topics import GroupTopics
 
 
@@ -74,6 +75,18 @@ class Fit:
     @property
     def labels(self) -> Labels:
         return labels_of(self.probabilities)
+
+    def spread(self, texts: Sequence[str], repeated: Duplicates) -> None:
+        """From the texts that were learnt from to all texts: what repeats one word for word has its answer, what is
+        only like it an answer of its own."""
+        if len(repeated.kept) == len(texts):
+            return
+        learnt = np.searchsorted(repeated.kept, repeated.first)
+        vectors = self.vectors[learnt]
+        alike = np.flatnonzero(repeated.near)
+        if len(alike):
+            vectors[alike] = self.features.transform([texts[row] for row in alike])
+        self.vectors, self.probabilities = vectors, self.assigner.probabilities(vectors)
 
     def number_by_size(self) -> None:
         """Group 0 becomes the largest; of equals, the one whose first text comes first."""

@@ -1,0 +1,159 @@
+"""Texts that are there more than once, word for word or all but.
+
+Near duplicates are texts whose letters and digits are the same once case, links and punctuation are put aside, or that
+share at least `ALIKE` of their runs of five characters (Jaccard). They are found by MinHash in time that grows with
+the number of texts, not of pairs: texts that agree in all rows of some band are compared. Our own code, because the
+libraries for it work text by text in Python.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.types import Labels
+
+ALIKE = 0.8
+RUN = 5
+BANDS, ROWS_IN_BAND = 12, 5
+"""Texts that share 0.8 of their runs are compared with a probability of 0.99, at half of them with 0.3."""
+LONGEST = 2_000
+"""Of longer texts the beginning is compared."""
+TEXTS_AT_ONCE = 4_096
+TEXTS_A_GROUP = 10
+"""With fewer different texts for each group, near duplicates stand for themselves: there is little to learn from."""
+
+_LINK = re.compile(r"https?://\S+|www\.\S+")
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """`first[row]` is the row that stands for this one: itself, or the earlier one that it repeats."""
+
+    first: Labels
+    exact: NDArray[np.bool_]
+
+    @property
+    def kept(self) -> Labels:
+        """The rows that stand for themselves."""
+        return np.flatnonzero(self.first == np.arange(len(self.first)))
+
+    @property
+    def near(self) -> NDArray[np.bool_]:
+        """Whether a row repeats another one but for details."""
+        return ~self.exact & (self.first != np.arange(len(self.first)))
+
+
+def find_duplicates(texts: Sequence[str]) -> Duplicates:
+    """Which rows repeat which, and whether word for word."""
+    first = _of_equal(texts)
+    exact = first != np.arange(len(texts))
+    rows = np.flatnonzero(~exact)
+    keys = [_key(texts[row]) for row in rows]
+    own = _of_equal(keys)
+    different = np.flatnonzero(own == np.arange(len(keys)))
+    alike = np.arange(len(keys))
+    alike[different] = different[_of_alike([keys[place] for place in different])]
+    stands = rows[alike[own]]
+    first[rows] = stands
+    return Duplicates(first[first], exact)
+
+
+def training_rows(texts: Sequence[str], n_clusters: int) -> Duplicates:
+    """As `find_duplicates`, but only word for word where so few texts would be left that groups could not be learnt."""
+    found = find_duplicates(texts)
+    if len(found.kept) >= TEXTS_A_GROUP * n_clusters:
+        return found
+    rows = np.arange(len(texts))
+    exact = _of_equal(texts)
+    return Duplicates(exact, exact != rows)
+
+
+def _of_equal(values: Sequence[str]) -> Labels:
+    """For each value, where it came first."""
+    places: dict[str, int] = {}
+    return np.array([places.setdefault(value, place) for place, value in enumerate(values)], dtype=np.int64)
+
+
+def _key(text: str) -> str:
+    """What is compared: words without case, links and punctuation; the text itself where nothing else is left."""
+    folded = text[:LONGEST].casefold()
+    return _BETWEEN_WORDS.sub(" ", _LINK.sub(" ", folded)).strip() or folded
+
+
+def _of_alike(keys: Sequence[str]) -> Labels:
+    """For each key, the first one that is alike and itself stands for others."""
+    stands = np.arange(len(keys))
+    if len(keys) < 2:
+        return stands
+    runs = lru_cache(maxsize=TEXTS_AT_ONCE)(lambda place: _runs(keys[place]))
+    for place, others in _candidates(_signatures(keys)):
+        for other in others:
+            if stands[other] == other and _jaccard(runs(other), runs(place)) >= ALIKE:
+                stands[place] = other
+                break
+    return stands
+
+
+def _candidates(signatures: NDArray[np.uint32]) -> list[tuple[int, list[int]]]:
+    """Every row with the earlier rows that begin one of its bands' buckets, in order."""
+    found: dict[int, set[int]] = {}
+    for band in np.split(signatures, BANDS, axis=1):
+        whole = np.ascontiguousarray(band).view(np.dtype((np.void, band.itemsize * ROWS_IN_BAND))).ravel()
+        _, begins, bucket = np.unique(whole, return_index=True, return_inverse=True)
+        leaders = begins[bucket]
+        for place in np.flatnonzero(leaders != np.arange(len(leaders))):
+            found.setdefault(int(place), set()).add(int(leaders[place]))
+    return [(place, sorted(found[place])) for place in sorted(found)]
+
+
+def _signatures(keys: Sequence[str]) -> NDArray[np.uint32]:
+    """MinHash: for each of many hash functions the least hash of a text's runs."""
+    chance = np.random.default_rng(0)
+    factors = chance.integers(1, 2**63, size=BANDS * ROWS_IN_BAND, dtype=np.uint64) | np.uint64(1)
+    parts = [
+        _signatures_of_part(keys[start : start + TEXTS_AT_ONCE], factors)
+        for start in range(0, len(keys), TEXTS_AT_ONCE)
+    ]
+    return np.concatenate(parts)
+
+
+def _signatures_of_part(keys: Sequence[str], factors: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    padded = [key.ljust(RUN, "\0") for key in keys]
+    letters = np.frombuffer("".join(padded).encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
+    lengths = np.array([len(key) for key in padded])
+    starts = np.cumsum(lengths) - lengths
+    hashes = np.zeros(len(letters) - RUN + 1, dtype=np.uint64)
+    for step in range(RUN):
+        hashes = hashes * np.uint64(0x100000001B3) + letters[step : step + len(hashes)]
+    whole = np.ones(len(hashes), dtype=bool)  # runs that do not reach into the next text
+    for step in range(1, RUN):
+        ends = starts[1:] - step
+        whole[ends] = False
+    hashes = _mixed(hashes[whole])
+    begins = np.cumsum(lengths - RUN + 1) - (lengths - RUN + 1)
+    signatures = np.empty((len(keys), len(factors)), dtype=np.uint32)
+    for column, factor in enumerate(factors):
+        signatures[:, column] = np.minimum.reduceat((hashes * factor) >> np.uint64(32), begins)
+    return signatures
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of splitmix64: near numbers become far ones."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+def _runs(key: str) -> frozenset[str]:
+    return frozenset(key[place : place + RUN] for place in range(max(1, len(key) - RUN + 1)))
+
+
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other)

@@ -1,0 +1,150 @@
+"""Texts that are there more than once."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coterie import TextClusterer
+from coterie.data import duplicates
+from coterie.data.duplicates import ALIKE, find_duplicates, training_rows
+
+LONG = "the parcel was left with a neighbour on Monday and nobody told us, so we waited at home all day"
+WORDS = [
+    "invoice",
+    "refund",
+    "parcel",
+    "password",
+    "printer",
+    "screen",
+    "battery",
+    "lamp",
+    "coffee",
+    "garden",
+    "tulip",
+    "router",
+    "train",
+    "ticket",
+]
+
+
+def test_word_for_word() -> None:
+    found = find_duplicates(["one parcel", "two lamps", "one parcel", "two lamps", "three trains"])
+    assert found.first.tolist() == [0, 1, 0, 1, 4]
+    assert found.exact.tolist() == [False, False, True, True, False]
+    assert not found.near.any()
+    assert found.kept.tolist() == [0, 1, 4]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        LONG.upper(),
+        LONG + "!!!",
+        LONG.replace(" ", "  ") + " https://example.org/a?b=1",
+        LONG.replace("Monday", "Mondey"),
+        "Hello, " + LONG,
+    ],
+)
+def test_all_but_word_for_word(other: str) -> None:
+    found = find_duplicates(["another text altogether", LONG, other])
+    assert found.first.tolist() == [0, 1, 1]
+    assert found.near.tolist() == [False, False, True]
+    assert not found.exact.any()
+
+
+@pytest.mark.parametrize(
+    "other", [LONG.replace("parcel", "letter").replace("neighbour", "friend"), LONG[:60], LONG.replace("a", "o")]
+)
+def test_texts_that_differ_stand_for_themselves(other: str) -> None:
+    assert find_duplicates([LONG, other]).first.tolist() == [0, 1]
+
+
+def test_a_copy_of_a_near_duplicate_is_of_the_first() -> None:
+    found = find_duplicates([LONG, LONG + "!", LONG + "!", LONG])
+    assert found.first.tolist() == [0, 0, 0, 0]
+    assert found.exact.tolist() == [False, False, True, True]
+    assert found.near.tolist() == [False, True, False, False]
+
+
+def test_texts_of_signs_only_are_not_all_alike() -> None:
+    assert find_duplicates(["!!!", "???", "😀", "!!!"]).first.tolist() == [0, 1, 2, 0]
+
+
+def test_nothing_chains() -> None:
+    """Every text is like the one before, and the last is not like the first."""
+    chain = [LONG[start : start + 60] for start in range(0, 30, 2)]
+    found = find_duplicates(chain)
+    assert 1 < len(found.kept) < len(chain)
+    for row, first in enumerate(found.first):
+        assert _shared(chain[row].casefold(), chain[first].casefold()) >= 0.7
+
+
+def _shared(one: str, other: str) -> float:
+    """Jaccard by counting, of texts without punctuation."""
+    runs = [{text[place : place + 5] for place in range(len(text) - 4)} for text in (one, other)]
+    return len(runs[0] & runs[1]) / len(runs[0] | runs[1])
+
+
+@given(st.lists(st.lists(st.sampled_from(WORDS), min_size=4, max_size=9), min_size=2, max_size=40), st.integers(0, 99))
+def test_against_every_pair(texts: list[list[str]], seed: int) -> None:
+    """Whatever is put together is alike, and what is clearly alike is put together."""
+    rows = [" ".join(words) for words in texts]
+    rows += [row + " too" for row in rows[: seed % 5]]
+    found = find_duplicates(rows)
+    assert (found.first <= np.arange(len(rows))).all()
+    assert (found.first[found.first] == found.first).all()
+    for row, first in enumerate(found.first):
+        assert _shared(rows[row], rows[first]) >= ALIKE
+        assert found.exact[row] == (rows[row] in rows[:row])
+    for one, other in combinations(found.kept, 2):
+        assert _shared(rows[one], rows[other]) < 0.97
+
+
+def test_signatures_estimate_the_jaccard_index() -> None:
+    """MinHash: the share of equal entries is about the share of common runs, also across parts of the texts."""
+    many = [f"filler {number} of the part" for number in range(duplicates.TEXTS_AT_ONCE - 1)]
+    pair = [LONG, LONG[:70] + " and then we went away without it"]
+    signatures = duplicates._signatures([*many, *pair])[-2:]
+    assert np.mean(signatures[0] == signatures[1]) == pytest.approx(_shared(*pair), abs=0.15)
+    assert (duplicates._signatures(pair) == signatures).all()
+
+
+def test_too_few_texts_to_put_near_ones_together() -> None:
+    texts = [LONG + end for end in ("", "!", "?", ".", "")]
+    assert len(find_duplicates(texts).kept) == 1
+    assert training_rows(texts, 2).first.tolist() == [0, 1, 2, 3, 0]
+
+
+def test_repeated_texts_weigh_once() -> None:
+    """However often some texts are repeated, the groups are those of the different texts."""
+    corpus = [f"{a} {b} {c}" for a, b, c in combinations(WORDS, 3)]
+    plain = TextClusterer(4, method="bow+kmeans").fit(corpus)
+    copies = [corpus[0]] * 300 + [corpus[1].upper() + "!"] * 200
+    repeated = TextClusterer(4, method="bow+kmeans").fit(corpus + copies)
+    pairs = set(zip(plain.labels_.tolist(), repeated.labels_[: len(corpus)].tolist(), strict=True))
+    assert len(pairs) == 4, "the same groups, numbered by their new sizes"
+    assert len(repeated.labels_) == len(repeated.vectors_) == len(corpus) + 500
+    assert set(repeated.labels_[len(corpus) : len(corpus) + 300]) == {repeated.labels_[0]}
+    assert (repeated.predict(corpus + copies) == repeated.labels_).all()
+    assert repeated.labels_[0] == 0, "sizes count every row"
+
+
+def test_other_wordings_and_truth_go_with_their_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    import coterie.estimator as estimator
+
+    seen = {}
+
+    def build(method: str, settings: object) -> object:
+        seen["settings"] = settings
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(estimator, "build", build)
+    with pytest.raises(KeyboardInterrupt):
+        TextClusterer(2).fit(["a", "b", "a", "c"], ["x", "y", "x", "z"], views=[["a1", "b1", "a2", "c1"]])
+    assert seen["settings"].views == [["a1", "b1", "c1"]]  # type: ignore[attr-defined]
+    assert seen["settings"].truth.tolist() == [0, 1, 2]  # type: ignore[attr-defined]
