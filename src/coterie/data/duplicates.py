@@ -47,7 +47,7 @@ class Duplicates:
     @property
     def near(self) -> NDArray[np.bool_]:
         """Whether a row repeats another one but for details."""
-        return ~self.exact & (self.first != np.arange(len(self.first)))
+        return np.asarray(~self.exact & (self.first != np.arange(len(self.first))))
 
 
 def find_duplicates(texts: Sequence[str]) -> Duplicates:
@@ -55,11 +55,11 @@ def find_duplicates(texts: Sequence[str]) -> Duplicates:
     first = _of_equal(texts)
     exact = first != np.arange(len(texts))
     rows = np.flatnonzero(~exact)
-    keys = [_key(texts[row]) for row in rows]
+    keys = [_key(texts[row]) for row in rows.tolist()]
     own = _of_equal(keys)
     different = np.flatnonzero(own == np.arange(len(keys)))
     alike = np.arange(len(keys))
-    alike[different] = different[_of_alike([keys[place] for place in different])]
+    alike[different] = different[_of_alike([keys[place] for place in different.tolist()])]
     stands = rows[alike[own]]
     first[rows] = stands
     return Duplicates(first[first], exact)

@@ -85,7 +85,7 @@ class Fit:
         vectors = self.vectors[learnt]
         alike = np.flatnonzero(repeated.near)
         if len(alike):
-            vectors[alike] = self.features.transform([texts[row] for row in alike])
+            vectors[alike] = self.features.transform([texts[row] for row in alike.tolist()])
         self.vectors, self.probabilities = vectors, self.assigner.probabilities(vectors)
 
     def number_by_size(self) -> None:

@@ -14,22 +14,8 @@ from coterie.data import duplicates
 from coterie.data.duplicates import ALIKE, find_duplicates, training_rows
 
 LONG = "the parcel was left with a neighbour on Monday and nobody told us, so we waited at home all day"
-WORDS = [
-    "invoice",
-    "refund",
-    "parcel",
-    "password",
-    "printer",
-    "screen",
-    "battery",
-    "lamp",
-    "coffee",
-    "garden",
-    "tulip",
-    "router",
-    "train",
-    "ticket",
-]
+WORDS = ["invoice", "refund", "parcel", "password", "printer", "screen", "battery"]
+WORDS += ["lamp", "coffee", "garden", "tulip", "router", "train", "ticket"]
 
 
 def test_word_for_word() -> None:
