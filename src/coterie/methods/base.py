@@ -79,7 +79,7 @@ class Fit:
     def spread(self, texts: Sequence[str], repeated: Duplicates) -> None:
         """From the texts that were learnt from to all texts: what repeats one word for word has its answer, what is
         only like it an answer of its own."""
-        if len(repeated.kept) == len(texts):
+        if len(self.vectors) == len(texts):  # nothing is repeated, or this candidate is the fit itself
             return
         learnt = np.searchsorted(repeated.kept, repeated.first)
         vectors = self.vectors[learnt]

@@ -120,6 +120,19 @@ def test_repeated_texts_weigh_once() -> None:
     assert repeated.labels_[0] == 0, "sizes count every row"
 
 
+def test_a_trained_fit_and_its_candidates_answer_for_every_row() -> None:
+    """The fit is one of its own candidates: it must not be spread twice."""
+    corpus = [f"{a} {b} {c}" for a, b, c in combinations(WORDS[:9], 3)]
+    texts = [corpus[3], *corpus, corpus[5], corpus[5] + "!", *corpus[::7]]
+    settings = {"features": "bow", "layers": [8, 4], "pair_epochs": 1, "pretraining_epochs": 2, "epochs": 2}
+    model = TextClusterer(3, method="dec", settings=settings)
+    fit = model.fitted(texts)
+    for one in (fit, *fit.candidates.values()):
+        assert len(one.vectors) == len(one.labels) == len(texts)
+        again = one.assigner.probabilities(one.features.transform(texts))
+        np.testing.assert_allclose(one.probabilities, again, atol=1e-5)
+
+
 def test_other_wordings_and_truth_go_with_their_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     import coterie.estimator as estimator
 
