@@ -1,13 +1,16 @@
-"""Runs the cells of a plan one by one, each in a process of its own; those with a result are not run again."""
+"""Runs the cells of a plan, each in a process of its own; those with a result are not run again."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,17 +26,28 @@ PLANNED = "plan.json"
 """The cells that were planned, those without a result too."""
 
 
-def run_plan(plan: Plan, folder: Path) -> Iterator[tuple[Cell, Result, bool]]:
-    """Each cell with its result, and whether it was run now."""
+def run_plan(plan: Plan, folder: Path, jobs: int = 1) -> Iterator[tuple[Cell, Result, bool]]:
+    """Each cell with its result, and whether it was run now; `jobs` cells at a time, which share the processor."""
     make_folder(folder)
     planned = _planned(folder) | {cell.file_name: cell.as_json() for cell in plan.cells}
     write_json_atomic(folder / PLANNED, planned)
-    for cell in plan.cells:
+    processes = _Processes(None if jobs == 1 else max(1, (os.cpu_count() or 1) // jobs))
+    pool = ThreadPoolExecutor(jobs)
+
+    def result_of(cell: Cell) -> tuple[Cell, Result, bool]:
         path = folder / cell.file_name
         fresh = not path.exists()
         if fresh:
-            _run(cell, path)
-        yield cell, read_cell(path), fresh
+            processes.run(cell, path)
+        return cell, read_cell(path), fresh
+
+    try:
+        for answer in [pool.submit(result_of, cell) for cell in plan.cells]:
+            yield answer.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        processes.stop()
+        pool.shutdown()
 
 
 def read_cells(folders: list[Path]) -> list[Result]:
@@ -77,24 +91,43 @@ def read_cell(path: Path) -> Result:
     return found
 
 
-def _run(cell: Cell, path: Path) -> None:
-    with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "coterie.bench.cell", str(path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-        )
-        try:
+class _Processes:
+    """The cells that are running, each with as many threads as it may have."""
+
+    def __init__(self, threads: int | None) -> None:
+        self.own = os.environ | ({} if threads is None else {"OMP_NUM_THREADS": str(threads)})
+        self.running: set[subprocess.Popen[bytes]] = set()
+        self.lock = threading.Lock()
+        self.stopped = False
+
+    def run(self, cell: Cell, path: Path) -> None:
+        with tempfile.TemporaryFile() as errors:
+            process = self._started(path, errors)
             code = _finished(process, cell)
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
-        if code != 0 or not path.exists():
-            # The process had no chance to write down its own failure.
-            failure = {"cell": cell.as_json(), "status": "failed", "error": _last_words(code, errors)}
-            write_json_atomic(path, failure)
+            with self.lock:
+                self.running.discard(process)
+            if not self.stopped and (code != 0 or not path.exists()):
+                # The process had no chance to write down its own failure.
+                failure = {"cell": cell.as_json(), "status": "failed", "error": _last_words(code, errors)}
+                write_json_atomic(path, failure)
+
+    def stop(self) -> None:
+        """What is running now has no result, and will be run again."""
+        with self.lock:
+            self.stopped = True
+            for process in self.running:
+                process.kill()
+
+    def _started(self, path: Path, errors: IO[bytes]) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "coterie.bench.cell", str(path)]
+        with self.lock:
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors, env=self.own
+            )
+            self.running.add(process)
+            if self.stopped:
+                process.kill()
+        return process
 
 
 def _finished(process: subprocess.Popen[bytes], cell: Cell) -> int:

@@ -24,6 +24,9 @@ class Format(StrEnum):
 def run(
     plan: Annotated[Path, typer.Argument(help="A plan in TOML: methods x data x seeds x effort.")],
     out: Annotated[Path | None, typer.Option(help="The folder of results; bench-results/NAME by default.")] = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Cells at a time; they share the processor, so seconds are longer.")
+    ] = 1,
 ) -> None:
     """Run every cell of PLAN that has no result yet; stopped at any time, the same command goes on."""
     from coterie.bench.plan import read_plan
@@ -32,7 +35,7 @@ def run(
     planned = read_plan(plan)
     folder = out or RESULTS / planned.name
     failed = 0
-    for number, (cell, result, fresh) in enumerate(run_plan(planned, folder), start=1):
+    for number, (cell, result, fresh) in enumerate(run_plan(planned, folder, jobs), start=1):
         failed += result["status"] == "failed"
         place = f"{number}/{len(planned.cells)}  {cell.data_name}  {cell.row}  seed {cell.seed}"
         print(f"{place}: {_outcome(result)}{'' if fresh else '  (was there)'}", flush=True)

@@ -78,6 +78,26 @@ def test_every_cell_is_measured_and_a_failure_is_a_result(plan_file: Path, tmp_p
     assert [fresh for _, _, fresh in run_plan(plan, folder)] == [False, False, True]
 
 
+def test_several_at_a_time_share_the_processor(plan_file: Path, tmp_path: Path) -> None:
+    plan = read_plan(plan_file)
+    alone = [result for _, result, _ in run_plan(plan, tmp_path / "alone")]
+    found = [*run_plan(plan, tmp_path / "together", jobs=2)]
+    assert [cell for cell, _, _ in found] == list(plan.cells), "in the order of the plan"
+    assert [result.get("scores") for _, result, _ in found] == [result.get("scores") for result in alone]
+    threads = str(max(1, (os.cpu_count() or 1) // 2))
+    assert {result["machine"]["threads"] for _, result, _ in found} == {threads}
+
+
+def test_what_is_stopped_in_the_middle_is_no_failure(plan_file: Path, tmp_path: Path) -> None:
+    plan, folder = read_plan(plan_file), tmp_path / "out"
+    running = run_plan(plan, folder, jobs=2)
+    next(running)
+    running.close()  # as an interrupt does
+    states = [json.loads(path.read_text("utf-8")) for path in folder.glob("*.json") if path.name != "plan.json"]
+    assert all("killed" not in state.get("error", "") for state in states)
+    assert [result["status"] for _, result, _ in run_plan(plan, folder)] == ["done", "done", "failed"]
+
+
 def ended(process: int) -> bool:
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
