@@ -107,8 +107,9 @@ def ended(process: int) -> bool:
 
 
 def children(process: int) -> list[int]:
-    listed = Path(f"/proc/{process}/task/{process}/children")
-    return [int(child) for child in listed.read_text().split()] if listed.exists() else []
+    """Of any of its threads."""
+    listed = [path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children")]
+    return [int(child) for one in listed for child in one.split()]
 
 
 def waited(what: Any) -> bool:
