@@ -3,8 +3,8 @@
 COTERIE_DATA=folder python benchmarks/default_method.py [NAME ...]   (default: the eight sets of the AECL paper)
 Labels are used for the scores only. `deciles` are the ACC of the tenth of the rows with the least confidence, of the
 next tenth and so on, under the matching of groups to classes that is best for all rows. Results are written after every
-set. The first fit of a set may have to encode it; the others find its vectors in the cache, so only the seconds of seeds
-1 and 2 are always without encoding.
+set. The first fit of a set may have to encode it; the others find its vectors in the cache, so only the seconds of
+seeds 1 and 2 are always without encoding.
 """
 
 from __future__ import annotations
