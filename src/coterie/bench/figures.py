@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from coterie.bench.figure import Cloud, Curves, Figure, Line, Point
@@ -40,7 +40,7 @@ SETTINGS = {
 def maps(cells: Cells) -> list[Figure]:
     """The texts before training and after each phase, by true group; and what several ways ended with, side by side."""
     first: dict[tuple[str, str], Measured] = {}
-    for one in sorted(cells, key=lambda one: one.cell.seed):
+    for one in sorted(_not_varied(cells), key=lambda one: one.cell.seed):
         if one.stages:
             first.setdefault((one.way, one.cell.data_name), one)
     by_data = grouped(first.values(), lambda one: (one.cell.data_name, one.cell.rows, one.cell.effort))
@@ -90,10 +90,11 @@ def _how_many(one: Measured, groups: Sequence[str]) -> str:
 def stages(cells: Cells) -> list[Figure]:
     """Silhouette and Dunn index of k-means on the vectors, and where they were kept ACC and NMI, by stage."""
     figures = []
-    for method, own in grouped(cells, lambda one: one.cell.method).items():
-        found = [(one, _stage_scores(one)) for one in own]
-        found = [(one, scores) for one, scores in found if scores]
-        names = list(dict.fromkeys(name for _, scores in found for name in scores))
+    for method, own in grouped(_not_varied(cells), lambda one: one.cell.method).items():
+        found = [(one, scores) for one in own if (scores := _stage_scores(one))]
+        # An ablation may lack a stage: the order is that of those that have all.
+        whole_first = sorted((list(scores) for _, scores in found), key=len, reverse=True)
+        names = list(dict.fromkeys(name for listed in whole_first for name in listed))
         panels = [panel for metric in SCORES if (panel := _by_stages(metric, names, found)) is not None]
         if panels:
             notes = [f"k-means on the vectors of all texts; {_seeds(one for one, _ in found)}"]
@@ -113,7 +114,10 @@ def _stage_scores(one: Measured) -> dict[str, Result]:
 
 def _by_stages(metric: str, names: Sequence[str], found: list[tuple[Measured, dict[str, Result]]]) -> Curves | None:
     curves = [
-        (one, [(names.index(name), _shown(metric, own[metric])) for name, own in scores.items() if metric in own])
+        (
+            one,
+            [(float(names.index(name)), _shown(metric, own[metric])) for name, own in scores.items() if metric in own],
+        )
         for one, scores in found
     ]
     lines = _lines(curves)
@@ -130,13 +134,11 @@ def _stage_name(phase: str) -> str:
 
 def similarity(cells: Cells) -> list[Figure]:
     """Similarity between texts of different (18) and of the same true groups (19), by epoch."""
-    titles = {"negative_similarity": "NS, different groups", "positive_similarity": "PS, same group"}
     figures = []
-    for own in grouped((one for one in cells if one.cell.varied is None), lambda one: one.way).values():
+    for own in _ways(cells):
         panels = [
-            Curves(title, "epoch", f"mean {title[:2]} of a text", lines)
-            for name, title in titles.items()
-            if (lines := _lines([(one, _by_epoch(one, lambda entry, name=name: entry.get(name))) for one in own], True))
+            *_by_epochs(own, ("negative_similarity",), "NS, different groups", "mean NS of a text"),
+            *_by_epochs(own, ("positive_similarity",), "PS, same group", "mean PS of a text"),
         ]
         if panels:
             about = ("similarity", own[0].cell.method, own[0].name)
@@ -148,31 +150,32 @@ def similarity(cells: Cells) -> list[Figure]:
 def labels(cells: Cells) -> list[Figure]:
     """How the labels that are taught stand by the true groups, by epoch."""
     figures = []
-    for own in grouped((one for one in cells if one.cell.varied is None), lambda one: one.way).values():
-        panels = [
-            Curves(SCORES[metric][0], "epoch", SCORES[metric][1], lines)
-            for metric in PERCENT
-            if (
-                lines := _lines([(one, _by_epoch(one, lambda entry, m=metric: _taught(entry, m))) for one in own], True)
-            )
-        ]
+    for own in _ways(cells):
+        panels = [panel for metric in PERCENT for panel in _by_epochs(own, ("taught", metric), *SCORES[metric])]
         if panels:
-            notes = [f"{own[0].name}; argmax of the soft labels by the true groups; {_seeds(own)}"]
             about = ("labels", own[0].cell.method, own[0].name)
+            notes = [f"{own[0].name}; argmax of the soft labels by the true groups; {_seeds(own)}"]
             figures.append(figure(about, "Accuracy of the soft labels", notes, panels))
     return figures
 
 
-def _by_epoch(one: Measured, value_of: Callable[[Result], Any]) -> Curve:
+def _by_epochs(cells: Cells, path: tuple[str, ...], title: str, unit: str) -> list[Curves]:
+    """The panel of a value that the histories have at this path; none where they have it not."""
+    lines = _lines([(one, _curve(one, path)) for one in cells], to_the_shortest=True)
+    return [Curves(title, "epoch", unit, lines)] if lines else []
+
+
+def _curve(one: Measured, path: tuple[str, ...]) -> Curve:
     """Epochs are counted through all phases."""
     epochs = [entry for entry in one.result.get("history", []) if entry.get("losses")]
-    found = [(number, value_of(entry)) for number, entry in enumerate(epochs, start=1)]
-    return [(number, float(value)) for number, value in found if isinstance(value, float | int)]
-
-
-def _taught(entry: Result, metric: str) -> float | None:
-    value = (entry.get("taught") or {}).get(metric)
-    return None if value is None else _shown(metric, value)
+    curve = []
+    for number, entry in enumerate(epochs, start=1):
+        value: Any = entry
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        if isinstance(value, float | int):
+            curve.append((float(number), _shown(path[-1], value)))
+    return curve
 
 
 # By setting
@@ -216,6 +219,15 @@ def _plain(value: Any) -> str:
 
 
 # What all have
+
+
+def _not_varied(cells: Cells) -> list[Measured]:
+    """Those of no sweep, whose values would be taken for seeds."""
+    return [one for one in cells if one.cell.varied is None]
+
+
+def _ways(cells: Cells) -> list[list[Measured]]:
+    return list(grouped(_not_varied(cells), lambda one: one.way).values())
 
 
 def _lines(curves: Iterable[tuple[Measured, Curve]], to_the_shortest: bool = False) -> list[Line]:

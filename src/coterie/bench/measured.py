@@ -82,7 +82,8 @@ def figure(
 ) -> Figure:
     """`about` is the kind, the method and what else tells it from others of the kind."""
     published = PUBLISHED.get(" ".join(about[:3])) or PUBLISHED.get(" ".join(about[:2]))
-    stem = re.sub(r"[^\w.+-]+", "-", "-".join(about), flags=re.ASCII).strip("-.")[:LONGEST_STEM]
+    parts = (re.sub(r"[^\w.+-]+", "-", part, flags=re.ASCII).strip("-.") for part in about)
+    stem = "-".join(filter(None, parts))[:LONGEST_STEM]
     return Figure(stem, f"{title} (after {published})" if published else title, notes, panels, groups)
 
 

@@ -101,7 +101,7 @@ def figure_svg(figure: Figure) -> bytes:
         else:
             _draw_curves(group, panel, frame, styles)
     _draw_legend(root, legend)
-    return Xml.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+    return f"{Xml.tostring(root, encoding='unicode')}\n".encode()
 
 
 def _canvas(width: float, height: float) -> Xml.Element:
@@ -226,9 +226,9 @@ def _draw_axes(parent: Xml.Element, panel: Curves, frame: Frame, across: Axis, u
         _text(parent, x, bottom + 17, _shortened(name, 14), **{"text-anchor": "middle", "fill": FAINT})
     _outline(parent, frame)
     _text(parent, frame.x + frame.width / 2, bottom + 36, panel.x_title, **{"text-anchor": "middle"})
-    x, y = _number(frame.x - 52), _number(frame.y + frame.height / 2)
-    turned = {"text-anchor": "middle", "transform": f"rotate(-90 {x} {y})"}
-    _text(parent, frame.x - 52, frame.y + frame.height / 2, panel.y_title, **turned)
+    left, middle = frame.x - 52, frame.y + frame.height / 2
+    turned = {"text-anchor": "middle", "transform": f"rotate(-90 {_number(left)} {_number(middle)})"}
+    _text(parent, left, middle, panel.y_title, **turned)
 
 
 def _draw_line(parent: Xml.Element, line: Line, style: Style, across: Axis, up: Axis) -> None:

@@ -55,8 +55,9 @@ def test_a_sweep_has_the_mean_and_the_spread_over_the_seeds(result: Make) -> Non
     assert named(acc).keys() == {"agnews", "tweet"}
     first, second = named(acc)["agnews"].points
     # Of 60 and 80: mean 70, standard deviation sqrt((100 + 100) / 1).
-    assert (first.x, first.y, first.spread) == (0, pytest.approx(70), pytest.approx(200**0.5))
-    assert (second.x, second.y, second.spread) == (1, pytest.approx(70), None)
+    assert first == pytest.approx((0, 70, 200**0.5))
+    assert second[:2] == pytest.approx((1, 70))
+    assert second.spread is None
     assert [point.y for point in named(nmi)["tweet"].points] == [pytest.approx(20)]
     assert [line.name for line in curves(alone)[0].lines] == ["agnews"]
 
@@ -105,7 +106,8 @@ def test_similarity_by_epoch_through_all_phases(result: Make, history: Make) -> 
     assert "AECL, Figure 6" in figure.title
     negative, positive = curves(figure)
     tweet = named(negative)["tweet"].points
-    assert [(point.x, point.y) for point in tweet] == [(1, pytest.approx(0.7)), (2, pytest.approx(0.4))]
+    assert [point.x for point in tweet] == [1, 2]
+    assert [point.y for point in tweet] == pytest.approx([0.7, 0.4])
     assert tweet[1].spread == pytest.approx(0.08**0.5)  # of 0.6 and 0.2
     assert [point.y for point in named(positive)["tweet"].points] == [pytest.approx(0.3), pytest.approx(0.6)]
     assert len(named(negative)["agnews"].points) == 3
@@ -128,11 +130,13 @@ def test_stages_take_the_last_epoch_of_each_phase(result: Make, history: Make) -
     ]
     kept = {"labels": ["a"], "stages": [{"phase": "start", "epoch": 0, "points": [[0, 0]], "acc": 0.5, "nmi": 0.25}]}
     cells = [
-        result(Cell("clusterbert", "bbc", label="ClusterBERT"), history=told, stages=kept),
         result(
             Cell("clusterbert", "bbc", label="no reconstruction", settings={"ablation": "no-reconstruction"}),
             history=history("hardening", {"silhouette": 0.0, "dunn": 0.1}),
         ),
+        result(Cell("clusterbert", "bbc", label="ClusterBERT"), history=told, stages=kept),
+        # The values of a sweep are no seeds.
+        result(Cell("clusterbert", "bbc", label="ClusterBERT", settings={"rounds": 1}, varied="rounds"), history=told),
     ]
     (figure,) = figures.stages(measured(cells))
     assert "ClusterBERT, Figure 3" in figure.title
@@ -175,6 +179,12 @@ def test_maps_by_stage_and_by_method(result: Make) -> None:
     assert first.places[3] == (0.3, -0.5)
     assert "12 of 1,000 texts" in by_stage.notes[0]
     assert [panel.title for panel in made["maps-aecl-tweet"].panels] == ["before training", "SCCL", "AECL"]
+
+
+def test_the_start_is_called_as_the_loop_calls_it() -> None:
+    from coterie.engine.loop import START
+
+    assert figures.START == START
 
 
 def test_every_kind_names_plans_that_are_there() -> None:

@@ -10,7 +10,7 @@ from coterie.bench.papers import paper_table, paper_tables
 from coterie.bench.plan import Cell, read_plan
 from coterie.bench.records import data_sets
 from coterie.errors import ConfigError
-from coterie.registry import DEEP, Settings, build
+from coterie.registry import DEEP, EFFORTS, Settings, build
 
 PLANS = sorted((Path(__file__).parents[3] / "benchmarks" / "plans").glob("*.toml"))
 
@@ -145,10 +145,17 @@ def test_every_cell_of_them_can_be_built(path: Path) -> None:
     """Methods, efforts, settings and read-outs that the registry knows; nothing is loaded and nothing is run."""
     pytest.importorskip("umap")
     for cell in read_plan(path).cells:
-        watch = (lambda vectors: {}) if cell.keep else None
+        assert cell.effort in EFFORTS
         settings = Settings(
-            2, cell.effort, cell.encoder, "fp32", cell.word_vectors, cell.seed, cell.settings, watch=watch
-        )  # type: ignore[arg-type]
+            n_clusters=2,
+            effort=next(effort for effort in EFFORTS if effort == cell.effort),
+            encoder=cell.encoder,
+            precision="fp32",
+            word_vectors=cell.word_vectors,
+            random_state=cell.seed,
+            own=cell.settings,
+            watch=(lambda vectors: {}) if cell.keep else None,
+        )
         build(cell.method, settings)
         assert cell.readout == "kept" or cell.method in DEEP, f"{cell.row}: {cell.method} has no {cell.readout!r}"
 
