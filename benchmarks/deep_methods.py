@@ -40,7 +40,6 @@ LONG = ["stackoverflow", "reuters_r8", "newsgroups20", "bbc"]
 """Of ADSL's own three sets two are licensed corpora, for which the others stand in under their own names."""
 FEWER_AND_MORE = {"stackoverflow": (15, 25), "newsgroups20": (15, 25), "reuters_r8": (6, 10), "bbc": (4, 6)}
 """Three quarters and five quarters of the true number of groups."""
-ALPHAS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 PATH = RESULTS / "deep_methods.json"
 
 Cell = dict[str, Any]
@@ -99,7 +98,6 @@ PLANS = {
             *_adsl(LONG, variant="adsl"),
         ]
     ),
-    "adsl-figure-4a": [cell for alpha in ALPHAS for cell in _adsl(["stackoverflow", "newsgroups20"], alpha=alpha)],
     "baselines": [*_cells("minilm+kmeans", "fast", SIX, (0, 1, 2)), *_cells("duet", "fast", SIX, (0, 1, 2))],
     "aecl-fast": _cells("aecl", "fast", SIX, (0, 1, 2)),
     "aecl-balanced": _cells("aecl", "balanced", SIX, (0,)),
@@ -119,11 +117,6 @@ PLANS = {
     ],
     "deccrl-crl": [
         cell for crl in ("latent", None) for cell in _cells("deccrl", "fast", DECCRL_SETS[:3], (0, 1, 2), crl=crl)
-    ],
-    "deccrl-topics": [
-        cell
-        for topics in (1, 10, 15, 20, 25, 30)
-        for cell in _cells("deccrl", "fast", DECCRL_SETS[:3], (0,), topics=topics)
     ],
     "deccrl-views": [
         *_with_views("context10", _cells("deccrl", "fast", DECCRL_WITH_VIEWS, (0, 1, 2))),

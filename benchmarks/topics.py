@@ -1,23 +1,18 @@
 """How good DECCRL's topics are, beside the groups' c-TF-IDF words and LDA's topics of the same texts.
 
     COTERIE_DATA=FOLDER python benchmarks/topics.py [SET ...]
-    python benchmarks/topics.py --sweep
 
-The first writes coherence (NPMI) and diversity, and the topics of three groups as in the paper's Table 4, to
-`results/topics.json`. The second draws ACC and NMI over T, as in its figure 4, from what `deep_methods.py
-deccrl-topics` has measured, to `results/deccrl_topics.svg`.
+Writes coherence (NPMI) and diversity, and the topics of three groups as in the paper's Table 4, to
+`results/topics.json`.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
-from statistics import mean
 from typing import Any
 
-from chart import line_chart
-from common import RESULTS, bench_set, record
+from common import bench_set, record
 
 SETS = ["agnews", "stackoverflow", "biomedical", "tweet"]
 TOPICS = 5
@@ -73,24 +68,5 @@ def three_groups(result: Any, truth: list[str]) -> list[dict[str, Any]]:
     return sorted(described, key=lambda group: -group["purity"])[:3]
 
 
-def sweep() -> None:
-    cells = json.loads((RESULTS / "deep_methods.json").read_text(encoding="utf-8"))["cells"]
-    found: dict[str, dict[int, list[float]]] = {}
-    for cell in cells:
-        own, head = cell["settings"], cell.get("candidates", {}).get("trained head")
-        same_otherwise = own.keys() <= {"init", "topics"} and "views" not in cell
-        if (cell["method"], cell["effort"]) == ("deccrl", "fast") and same_otherwise and head:
-            for score, value in head.items():
-                line = found.setdefault(f"{cell['set']}, {own['init']}: {score.upper()}", {})
-                line.setdefault(own.get("topics", TOPICS), []).append(value)
-    lines = {name: [(t, mean(values)) for t, values in sorted(line.items())] for name, line in sorted(found.items())}
-    path = RESULTS / "deccrl_topics.svg"
-    path.write_text(line_chart(lines, "topics of a group (T)", "trained head, percent"), encoding="utf-8")
-    print(path)
-
-
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--sweep"]:
-        sweep()
-    else:
-        main(sys.argv[1:])
+    main(sys.argv[1:])

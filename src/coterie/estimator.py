@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,7 +19,7 @@ from coterie.data.duplicates import training_rows
 from coterie.errors import ConfigError, InputError
 from coterie.methods.base import Fit, labels_of
 from coterie.registry import AUTO, Effort, Precision, Settings, build
-from coterie.types import Labels, Matrix, Progress, silent
+from coterie.types import Labels, Matrix, Progress, Watch, silent
 
 ROWS_AT_ONCE = 50_000
 MANY_ROWS = 5_000
@@ -86,8 +88,19 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         self.n_features_out_ = int(fit.vectors.shape[1])
         return self
 
-    def fitted(self, X: Any, y: Any = None, *, views: Sequence[Any] = (), progress: Progress = silent) -> Fit:
-        """What `fit` keeps, and beside it the candidates that it was chosen from; this object stays as it is."""
+    def fitted(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        views: Sequence[Any] = (),
+        watch: Watch | None = None,
+        progress: Progress = silent,
+    ) -> Fit:
+        """What `fit` keeps, and beside it the candidates that it was chosen from; this object stays as it is.
+
+        `watch` is shown the stages of a training; what it makes of them is in the history.
+        """
         texts = check_texts(X)
         n_clusters = check_n_clusters(texts, self.n_clusters)
         truth = None if y is None else _numbered(y, len(texts))
@@ -96,7 +109,9 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         learnt = repeated.kept
         views_learnt = [[view[row] for row in learnt] for view in checked]
         truth_learnt = None if truth is None else truth[learnt]
-        method = build(self.method, self._settings(n_clusters, views_learnt, truth_learnt))
+        watched = None if watch is None else partial(watch, learnt)
+        settings = self._settings(n_clusters, views_learnt, truth_learnt)
+        method = build(self.method, replace(settings, watch=watched))
         with _threads_for(len(texts)):
             fit = method.fit([texts[row] for row in learnt], n_clusters, progress)
             for one in (fit, *fit.candidates.values()):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from coterie.methods.base import Features, Method
     from coterie.methods.deep import Deep
     from coterie.methods.deep_model import DeepModel
-    from coterie.types import Labels
+    from coterie.types import Labels, Look
 
 Effort = Literal["fast", "balanced", "full"]
 FeatureName = Literal["bow", "tfidf", "stems", "lda", "ae", "kate", "sif", "minilm", "tsdae"]
@@ -135,7 +135,7 @@ class Settings:
     """What a method may need to be built.
 
     `own` are the method's own settings by name. `views` are other wordings of every text. `truth`, where known, only
-    enters the history.
+    enters the history, and so does what `watch` makes of the vectors of all texts at the ends of the phases.
     """
 
     n_clusters: int
@@ -147,6 +147,7 @@ class Settings:
     own: Mapping[str, Any] = field(default_factory=dict)
     views: Sequence[Sequence[str]] = ()
     truth: Labels | None = None
+    watch: Look | None = None
 
 
 def known_methods() -> list[MethodInfo]:
@@ -207,6 +208,11 @@ def _refuse_unused(name: str, feature: str, settings: Settings, reads_words: boo
         raise ConfigError(
             f"augmented columns are of no use to the method {name!r}: leave them out, or use one of {', '.join(DEEP)}"
         )
+    if settings.watch is not None and name not in (*DEEP, *SELF_TAUGHT):
+        raise ConfigError(
+            f"the method {name!r} trains in no phases that could be watched: do not watch it, "
+            f"or use one of {', '.join((*DEEP, *SELF_TAUGHT))}"
+        )
     if settings.word_vectors is not None and not reads_words:
         raise ConfigError(
             f"word vectors are of no use to the method {name!r}: leave them out, or use a method with sif, "
@@ -241,6 +247,7 @@ def _deep(name: str, settings: Settings) -> Deep:
         "random_state": settings.random_state,
         "views": settings.views,
         "truth": settings.truth,
+        "watch": settings.watch,
     }
     if not isinstance(chosen, FeatureSettings):
         return Deep(name, model, chosen, encoder, word_vectors=settings.word_vectors, **options)
@@ -264,6 +271,7 @@ def _self_taught(name: str, settings: Settings) -> Method:
         effort=settings.effort,
         random_state=settings.random_state,
         truth=settings.truth,
+        watch=settings.watch,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +23,19 @@ class Progress(Protocol):
 
 def silent(stage: str, done: int, total: int) -> None:
     """The progress of library calls that asked for none."""
+
+
+class Watch(Protocol):
+    """Shown the texts as vectors before training and at the end of each phase; what it gives enters the history.
+
+    `rows` are the texts that are learnt from: of those that are there more than once, the first.
+    """
+
+    def __call__(self, rows: Labels, vectors: Matrix) -> dict[str, Any]: ...
+
+
+Look = Callable[[Matrix], dict[str, Any]]
+"""A watch that knows which rows it is shown."""
 
 
 class State:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as Xml
 
 import pytest
 
 Cli = Callable[..., Any]
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HEAVY = {"torch", "transformers", "sklearn", "scipy", "polars", "pyarrow", "numpy"}
 
 
 @pytest.mark.parametrize(
-    "command", [["datasets"], ["datasets", "get"], ["bench"], ["bench", "run"], ["bench", "table"]]
+    "command", [["datasets"], ["datasets", "get"], ["bench"], ["bench", "run"], ["bench", "table"], ["bench", "plot"]]
 )
 def test_help_imports_nothing_heavy(command: list[str], run_cli: Cli) -> None:
     done = run_cli(*command, "--help", python_options=("-X", "importtime"))
@@ -70,6 +73,7 @@ def test_get_without_a_network(run_cli: Cli, tmp_path: Path) -> None:
         (("datasets", "get", "fisher"), "this set is licensed"),
         (("bench", "run", "none.toml"), "none.toml: this plan cannot be read"),
         (("bench", "table", "nowhere"), "nowhere: no plan was run in it"),
+        (("bench", "plot", "nowhere", "--out", "pictures"), "nowhere: no plan was run in it"),
     ],
 )
 def test_what_is_refused(args: tuple[str, ...], said: str, refused: Callable[..., str]) -> None:
@@ -102,3 +106,110 @@ def test_run_and_table(run_cli: Cli, texts: list[str], themes: list[str], tmp_pa
     wrong = run_cli("bench", "table", "bench-results/first", "--metrics", "accc", cwd=tmp_path, env=nowhere)
     assert wrong.code == 2
     assert "did you mean 'acc'" in wrong.err
+
+
+@pytest.fixture
+def swept(tmp_path: Path) -> Path:
+    """A folder as `coterie bench run` leaves it: one setting in two values and two seeds, and a cell that kept maps."""
+    from coterie.bench.plan import Cell
+    from coterie.bench.runner import PLANNED
+
+    cells = [
+        Cell(
+            "deccrl", "agnews", seed, label="<b>DECCRL</b>", readout="head", settings={"topics": value}, varied="topics"
+        )
+        for value in (1, 5)
+        for seed in (0, 1)
+    ]
+    places = [[-0.5, 0.5], [0.5, 0.5], [0.0, -0.5]]
+    kept = [{"phase": phase, "epoch": 1, "points": places, "silhouette": 0.1} for phase in ("start", "joint")]
+    folder = tmp_path / "cells"
+    folder.mkdir()
+    planned = [*cells, Cell("deccrl", "tweet", keep="stages")]
+    (folder / PLANNED).write_text(json.dumps({cell.file_name: cell.as_json() for cell in planned}))
+    for number, cell in enumerate(planned):
+        scores = {"acc": 0.5 + number / 10, "nmi": 0.5}
+        stages = {"labels": ["up", "up", "down"], "stages": kept} if cell.keep else None
+        (folder / cell.file_name).write_text(
+            json.dumps(
+                {
+                    "cell": cell.as_json(),
+                    "status": "done",
+                    "rows": 3,
+                    "scores": {"kept": scores, "head": scores},
+                    "history": [],
+                    "stages": stages,
+                }
+            )
+        )
+    return folder
+
+
+def png_size(path: Path) -> tuple[int, int]:
+    data = path.read_bytes()
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    assert data.endswith(b"IEND\xaeB`\x82")
+    return int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
+
+
+def svg_size(path: Path) -> tuple[int, int]:
+    root = Xml.parse(path).getroot()
+    return round(float(root.attrib["width"])), round(float(root.attrib["height"]))
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium is on this machine")
+def test_plot(run_cli: Cli, swept: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pictures"
+    done = run_cli("bench", "plot", swept, "--out", out)
+    assert done.code == 0, done.err
+    stems = {"maps-deccrl-tweet-deccrl-fast", "stages-deccrl", "sweeps-deccrl-topics-b-DECCRL-b"}
+    assert {path.name for path in out.iterdir()} == {f"{stem}.{kind}" for stem in stems for kind in ("svg", "png")}
+    assert sorted(done.out.split()) == sorted(str(path) for path in out.iterdir())
+    for stem in stems:
+        width, height = svg_size(out / f"{stem}.svg")
+        assert png_size(out / f"{stem}.png") == (2 * width, 2 * height)
+    # What there is nothing for is said, and the plan that gives it.
+    assert "similarity: not drawn; this takes cells of aecl" in done.err
+    assert "benchmarks/plans/adsl-figures-cpu.toml" in done.err
+    assert "maps: not drawn" not in done.err
+    # Again, the same bytes; and one figure alone.
+    before = {path.name: path.read_bytes() for path in out.glob("*.svg")}
+    again = run_cli("bench", "plot", swept, "--out", out, "--figure", "sweeps", env={"PYTHONHASHSEED": "3"})
+    assert (again.code, again.err) == (0, "")
+    assert len(again.out.split()) == 2
+    assert {path.name: path.read_bytes() for path in out.glob("*.svg")} == before
+
+
+def test_plot_without_a_browser(run_cli: Cli, swept: Path, tmp_path: Path) -> None:
+    """The SVG files are there; the message says what to install for the others."""
+    (tmp_path / "hidden" / "playwright").mkdir(parents=True)
+    (tmp_path / "hidden" / "playwright" / "__init__.py").write_text("raise ImportError('hidden')\n")
+    path = os.pathsep.join([str(tmp_path / "hidden"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    out = tmp_path / "pictures"
+    done = run_cli("bench", "plot", swept, "--out", out, env={"PYTHONPATH": path})
+    assert done.code == 2
+    assert "Traceback" not in done.err
+    assert "the SVG files are written, and no PNG files" in done.err
+    assert "pip install 'coterie[plot]'" in done.err
+    assert {path.suffix for path in out.iterdir()} == {".svg"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--figure", "map"), "figure 'map' is not known: did you mean 'maps'?"),
+        (
+            ("--figure", "labels"),
+            "labels: not drawn; this takes cells of adsl, as benchmarks/plans/adsl-figures-cpu.toml",
+        ),
+    ],
+)
+def test_figures_that_are_not_there(
+    options: tuple[str, ...], said: str, swept: Path, refused: Callable[..., str]
+) -> None:
+    assert said in refused("bench", "plot", swept, "--out", "pictures", *options)
+
+
+def test_pictures_cannot_go_into_a_file(swept: Path, tmp_path: Path, refused: Callable[..., str]) -> None:
+    (tmp_path / "taken").write_text("a file")
+    assert "taken" in refused("bench", "plot", swept, "--out", "taken")

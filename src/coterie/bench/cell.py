@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coterie.bench.data import LabelledTexts, load
-from coterie.bench.plan import Cell
+from coterie.bench.plan import STAGES, Cell
 from coterie.errors import CoterieError, InputError
 
 if TYPE_CHECKING:
     from coterie.methods.base import Fit
-    from coterie.types import Labels
+    from coterie.types import Labels, Watch
 
 RUNNER_GONE = 3
 Scores = dict[str, float]
@@ -55,15 +55,19 @@ def run_cell(cell: Cell) -> dict[str, Any]:
 
 
 def _measured(cell: Cell) -> dict[str, Any]:
+    from coterie.bench.stages import Stages, taken_out
     from coterie.persist.environment import peak_memory_mb
     from coterie.registry import DEEP
 
     data = _texts(cell)
     k = cell.k or len(set(data.labels))
     seen: set[str] = set()
+    stages = Stages(data.labels, k, cell.seed) if cell.keep == STAGES else None
     started = time.monotonic()
-    fit = _fit(cell, cell.method, k, data, seen, settings=cell.settings or None)
-    cost = {"seconds": round(time.monotonic() - started, 2), "peak_memory_mb": round(peak_memory_mb())}
+    fit = _fit(cell, cell.method, k, data, seen, settings=cell.settings or None, watch=stages)
+    seconds = time.monotonic() - started - (stages.seconds if stages else 0.0)
+    cost = {"seconds": round(seconds, 2), "peak_memory_mb": round(peak_memory_mb())}
+    kept = {"stages": taken_out(fit.history, data.labels)} if stages else {}
     scores = {"kept": _scores(data.labels, fit.labels)}
     if cell.method in DEEP:
         scores |= _read_outs(cell, fit, k, data)
@@ -76,10 +80,19 @@ def _measured(cell: Cell) -> dict[str, Any]:
         "scores": scores,
         "evidence": fit.evidence,
         "history": fit.history,
+        **kept,
     }
 
 
-def _fit(cell: Cell, method: str, k: int, data: LabelledTexts, seen: set[str], settings: Any = None) -> Fit:
+def _fit(
+    cell: Cell,
+    method: str,
+    k: int,
+    data: LabelledTexts,
+    seen: set[str],
+    settings: Any = None,
+    watch: Watch | None = None,
+) -> Fit:
     from coterie.estimator import TextClusterer
 
     model = TextClusterer(
@@ -93,7 +106,9 @@ def _fit(cell: Cell, method: str, k: int, data: LabelledTexts, seen: set[str], s
         random_state=cell.seed,
     )
     views = data.views if method == cell.method else ()
-    return model.fitted(data.texts, data.labels, views=views, progress=lambda stage, done, total: seen.add(stage))
+    return model.fitted(
+        data.texts, data.labels, views=views, watch=watch, progress=lambda stage, done, total: seen.add(stage)
+    )
 
 
 def _read_outs(cell: Cell, fit: Fit, k: int, data: LabelledTexts) -> dict[str, Scores]:

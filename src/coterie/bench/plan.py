@@ -10,6 +10,7 @@
     paper = "aecl:3"                  # the published table to stand beside
     settings = { ablation = "no-ic" }
     vary = { lambda1 = [0, 5, 10] }   # each value of each of these in a run of its own, the others as they are
+    keep = "stages"                   # for figures: how the texts lie before training and after each phase
 
 TOML has no null: the word "none" stands for it among settings, as in `coterie fit --set crl=none`.
 
@@ -35,9 +36,16 @@ READ_OUTS = ("kept", "head", "kmeans", "untrained")
 """The labels that a method ends with; those of a trained head; k-means on the trained and on the untrained encoder."""
 
 
+STAGES = "stages"
+KEEPABLE = (STAGES,)
+
+
 @dataclass(frozen=True)
 class Cell:
-    """One fit. `k` and `rows` are those of the data where left open; `views` names the set with other wordings."""
+    """One fit. `k` and `rows` are those of the data where left open; `views` names the set with other wordings.
+
+    `keep` is what its result has beyond scores and history.
+    """
 
     method: str
     data: str | Mapping[str, str]
@@ -53,6 +61,7 @@ class Cell:
     paper: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     varied: str | None = None
+    keep: str | None = None
 
     @property
     def data_name(self) -> str:
@@ -61,8 +70,9 @@ class Cell:
     @property
     def row(self) -> str:
         """What the cell is called in a table, its data and seed aside."""
+        own = {**({"k": self.k} if self.k else {}), **self.settings}
         name = self.label or ", ".join(
-            [f"{self.method} ({self.effort})", *(f"{key}={_plain(value)}" for key, value in self.settings.items())]
+            [f"{self.method} ({self.effort})", *(f"{key}={_plain(value)}" for key, value in own.items())]
         )
         return f"{name}, {self.varied}={_plain(self.settings[self.varied])}" if self.label and self.varied else name
 
@@ -74,6 +84,8 @@ class Cell:
         """What a person can read, and a digest of all that the result depends on."""
         # A row may be renamed, and set beside another table, without being measured again.
         what = {key: value for key, value in self.as_json().items() if key not in ("label", "paper", "readout")}
+        if self.keep is None:  # so that cells measured before there was `keep` are found again
+            del what["keep"]
         digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:10]
         readable = re.sub(r"[^\w.+-]+", "-", f"{self.data_name}-{self.method}-{self.effort}-{self.seed}")
         return f"{readable}-{digest}.json"
@@ -106,7 +118,7 @@ def read_plan(path: Path) -> Plan:
 _LISTS = {"methods": str, "data": (str, dict), "seeds": int, "efforts": str}
 _KINDS: dict[str, Any] = {
     "label": str, "encoder": str, "word_vectors": str, "k": int, "rows": int, "views": str, "readout": str,
-    "paper": str, "settings": dict, "vary": dict,
+    "paper": str, "settings": dict, "vary": dict, "keep": str,
 }  # fmt: skip
 
 
@@ -147,6 +159,8 @@ def _check_run(run: dict[str, Any], where: str) -> None:
             )
     if run.get("readout", "kept") not in READ_OUTS:
         raise ConfigError(f"{where}: readout = {run['readout']!r} is not known: use one of {', '.join(READ_OUTS)}")
+    if run.get("keep", STAGES) not in KEEPABLE:
+        raise ConfigError(f"{where}: keep = {run['keep']!r} is not known: use {', '.join(KEEPABLE)}")
     if not all(isinstance(values, list) and values for values in run.get("vary", {}).values()):
         raise ConfigError(f"{where}: `vary` does not fit: give a list of values for each setting")
 

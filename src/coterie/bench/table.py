@@ -95,16 +95,21 @@ def _check(asked: Sequence[str], known: Sequence[str], what: str) -> None:
 
 
 def _add(measured: _Measured, result: dict[str, Any], readout: str) -> None:
-    scores = result.get("scores", {})
     if result["status"] == "failed":
         measured.failed += 1
     elif result["status"] == "missing":
         measured.missing += 1
-    elif readout in scores:
-        measured.scores.append(scores[readout])
-    elif "head" not in scores and readout != "head":
-        # A method without training has one read-out: its labels.
-        measured.scores.append(scores["kept"])
+    elif (scores := score_of(result, readout)) is not None:
+        measured.scores.append(scores)
+
+
+def score_of(result: dict[str, Any], readout: str) -> dict[str, float] | None:
+    """The scores of a cell that was run, as the plan wants them read; None where it has no such read-out."""
+    scores: dict[str, dict[str, float]] = result["scores"]
+    if readout in scores:
+        return scores[readout]
+    # A method without training has one read-out: its labels.
+    return scores["kept"] if "head" not in scores and readout != "head" else None
 
 
 def _text(measured: dict[tuple[str, str], _Measured], row: str, name: str, metric: str) -> str:

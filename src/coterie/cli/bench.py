@@ -1,7 +1,8 @@
-"""`coterie bench`: run a plan of experiments, and set what came out beside the papers' numbers."""
+"""`coterie bench`: run a plan of experiments, set what came out beside the papers' numbers, and draw it."""
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -56,6 +57,25 @@ def table(
 
     names = [name.strip() for name in metrics.split(",") if name.strip()]
     print(RENDERERS[format.value](build_table(read_cells(folders), names, readout)))
+
+
+@app.command()
+def plot(
+    folders: Annotated[list[Path], typer.Argument(help="Folders that `coterie bench run` has written.")],
+    out: Annotated[Path, typer.Option(help="The folder for the pictures.")],
+    figure: Annotated[
+        str | None, typer.Option(help="Only maps, stages, similarity, sweeps or labels; by default all.")
+    ] = None,
+) -> None:
+    """Draw the papers' figures from what was measured, as SVG and PNG."""
+    from coterie.bench.plot import draw
+    from coterie.bench.runner import read_cells
+
+    files, missing = draw(read_cells(folders), out, figure)
+    for path in files:
+        print(path)
+    for sentence in missing:
+        print(sentence, file=sys.stderr)
 
 
 def _outcome(result: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from coterie.engine.batch import Batch, Rows, Texts, batches_of, seed_torch
 from coterie.engine.checkpoint import Checkpoints, NoCheckpoints, Saved
@@ -22,10 +22,13 @@ from coterie.engine.known import Known
 from coterie.engine.phase import ENCODER, Model, Phase
 from coterie.engine.state import Position, TrainingState, last_saved, load_optimizer, load_weights, weights_of
 from coterie.engine.workers import Workers
-from coterie.types import Labels, Progress, silent
+from coterie.metrics.external import external_scores
+from coterie.types import Labels, Look, Progress, silent
 
 LONGEST_GRADIENT = 1.0
 START = "start"
+WATCHED = "watched"
+"""In the history: what the one who watches gave."""
 FEWEST_GROUPS_SHARE = 0.5
 """Training has collapsed when fewer than this share of the groups asked for have any text."""
 
@@ -44,7 +47,7 @@ class Training:
 
     `judge` scores a grouping without labels, the higher the better. Afterwards model and encoder are in the best state
     seen; with `keep_best=False` in the last, unless a guard had to stop it. `truth`, where known, only enters the
-    history.
+    history; so does what `watch` makes of all vectors, before the first epoch and at the end of every phase.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Training:
         checkpoints: Checkpoints | NoCheckpoints | None = None,
         workers: Workers | None = None,
         truth: Labels | None = None,
+        watch: Look | None = None,
         keep_best: bool = True,
         progress: Progress = silent,
     ) -> None:
@@ -66,7 +70,7 @@ class Training:
         self.judge, self.seed, self.progress = judge, seed, progress
         self.checkpoints = checkpoints or NoCheckpoints()
         self.workers = workers or Workers()
-        self.truth = truth
+        self.truth, self.watch = truth, watch
         self.phases = model.phases()
         if not any(parameter.requires_grad for parameter in encoder.parameters()):
             self.phases = [phase.with_encoder_still() for phase in self.phases]
@@ -163,7 +167,8 @@ class Training:
     def _look_before(self) -> None:
         if self.history or not self.phases:
             return
-        figures = self.model.survey(self._known.vectors(), None)
+        vectors = self._known.vectors()
+        figures = self.model.survey(vectors, None) | self._watched(vectors)
         if figures:
             self.history.append({"phase": START, "epoch": 0, "losses": {}, "seconds": 0.0, **figures})
 
@@ -177,12 +182,16 @@ class Training:
         if phase.judged:
             entry |= self._judged(phase)
         entry |= self._observations(phase)
-        entry |= self.model.survey(self._known.vectors(), phase)
+        entry |= self.model.survey(self._known.vectors(), phase) | self._taught()
         changed = entry.get("changed")
         # While most groups are still missing nothing changes either.
         settled = phase.stop_below is not None and changed is not None and changed < phase.stop_below
         settled = settled and self._is_whole(entry["groups"])
-        if settled or self._no_longer_rising(phase) or place.epoch + 1 == phase.epochs:
+        ended = settled or self._no_longer_rising(phase) or place.epoch + 1 == phase.epochs
+        if ended or entry.get("collapsed"):
+            with torch.no_grad():
+                entry |= self._watched(self.model.represented(self._known.vectors()))
+        if ended:
             if place.epoch + 1 < phase.epochs:
                 self.progress(f"training ({phase.name})", phase.epochs * steps, phase.epochs * steps)
             self._next_phase()
@@ -241,6 +250,17 @@ class Training:
         with torch.no_grad():
             batch = Batch(self._known, rows, self.workers, [self.seed])
             return self.model.observations(batch, torch.from_numpy(groups[rows]).to(self.workers.device))
+
+    def _taught(self) -> dict[str, Any]:
+        """How the groups that this epoch taught stand by the true ones."""
+        groups = None if self.truth is None else self.model.taught()
+        if self.truth is None or groups is None:
+            return {}
+        scores = external_scores(self.truth.tolist(), groups.tolist())
+        return {"taught": {name: scores[name] for name in ("acc", "nmi")}}
+
+    def _watched(self, vectors: Tensor) -> dict[str, Any]:
+        return {} if self.watch is None else {WATCHED: self.watch(vectors.cpu().numpy())}
 
     # States: phases, the best one, checkpoints.
 

@@ -93,6 +93,14 @@ class Model(nn.Module):
         """Figures for the history from the vectors of all texts: before the first epoch (no phase) and after each."""
         return {}
 
+    def represented(self, vectors: Tensor) -> Tensor:
+        """All texts where the model sees them, given their vectors: what there is to look at when a phase is over."""
+        return vectors
+
+    def taught(self) -> Tensor | None:
+        """The group that each text was taught in the epoch just over, where the model is taught groups."""
+        return None
+
     def observations(self, batch: Batch, groups: Tensor) -> dict[str, float]:
         """Figures for the history that no loss shows; `groups` of the batch's texts, true ones where known."""
         return {}

@@ -12,7 +12,7 @@ from coterie.engine.checkpoint import NoCheckpoints, checkpoints_for
 from coterie.engine.loop import Outcome, Training
 from coterie.engine.phase import Model
 from coterie.engine.workers import Workers
-from coterie.types import Labels, Progress, silent
+from coterie.types import Labels, Look, Progress, silent
 
 
 def train(
@@ -25,6 +25,7 @@ def train(
     judge: Callable[[Labels], float] = lambda labels: 0.0,
     seed: int = 0,
     truth: Labels | None = None,
+    watch: Look | None = None,
     keep_best: bool = True,
     progress: Progress = silent,
 ) -> Outcome:
@@ -33,5 +34,5 @@ def train(
     with checkpoints_for(*key) if workers.is_main else nullcontext(NoCheckpoints()) as checkpoints:
         return Training(
             model, encoder, texts, judge=judge, seed=seed, checkpoints=checkpoints, workers=workers, truth=truth,
-            keep_best=keep_best, progress=progress,
+            watch=watch, keep_best=keep_best, progress=progress,
         ).run()  # fmt: skip

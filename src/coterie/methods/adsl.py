@@ -110,5 +110,9 @@ class ADSL(Learner):
         log_p = self.scores(batch.vectors()).log_softmax(dim=1)
         return {"labels": weighted_cross_entropy(log_p, self.labels[batch.rows], beta[batch.rows])}
 
+    def taught(self) -> Tensor:
+        """argmax(y) (figure 4b)."""
+        return self.labels.argmax(dim=1)
+
     def scores(self, vectors: Tensor) -> Tensor:
         return torch.as_tensor(self.classify(vectors))

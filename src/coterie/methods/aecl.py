@@ -160,6 +160,11 @@ class AECL(DeepModel):
         """The reference: representations of a fixed random batch, which any text attends to."""
         self.reference.copy_(self.project(self.scale * vectors[self.reference_rows]))
 
+    def represented(self, vectors: Tensor) -> Tensor:
+        """H, attending to the same batch as `scores`, as it is now."""
+        z = self.project(self.scale * vectors)
+        return self.attend.towards(z, z[self.reference_rows])
+
     def scores(self, vectors: Tensor) -> Tensor:
         scores: Tensor = self.assign(self.attend.towards(self.project(self.scale * vectors), self.reference))
         return scores

@@ -38,6 +38,9 @@ class Centres(DeepModel):
         """The same for any number of texts."""
         return torch.cat([self.places(part) for part in torch.split(vectors, SCORED_ROWS)])
 
+    def represented(self, vectors: Tensor) -> Tensor:
+        return self.all_places(vectors)
+
     @torch.no_grad()
     def start_at_first_groups(self, vectors: Tensor) -> None:
         """Once: each centre goes to the mean of its first group."""

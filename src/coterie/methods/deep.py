@@ -36,7 +36,7 @@ from coterie.metrics.external import external_scores
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.layers import has_bfloat16
 from coterie.nn.texts import StillTexts, TrainingTexts
-from coterie.types import Labels, Matrix, Progress, silent
+from coterie.types import Labels, Look, Matrix, Progress, silent
 
 if TYPE_CHECKING:
     from coterie.features.counted import CountedWords
@@ -56,12 +56,12 @@ class Deep:
     def __init__(
         self, name: str, model: type[DeepModel], settings: TrainedSettings, encoder: TransformerEncoder, *,
         effort: str, random_state: int, views: Sequence[Sequence[str]] = (), truth: Labels | None = None,
-        word_vectors: str | None = None,
+        watch: Look | None = None, word_vectors: str | None = None,
     ) -> None:  # fmt: skip
         self.name, self.model, self.encoder = name, model, encoder
         self.settings: Any = settings
         self.effort, self.random_state, self.views, self.truth = effort, random_state, views, truth
-        self.word_vectors = word_vectors
+        self.watch, self.word_vectors = watch, word_vectors
         wanted = self._augmentations()
         if views and len(views) != wanted:
             raise ConfigError(
@@ -152,7 +152,7 @@ class Deep:
         outcome = train(
             model, encoder, training_texts, key, workers=workers, judge=judge, seed=self.random_state, truth=self.truth,
             # A trained encoder is judged when all is done, in both spaces.
-            keep_best=not _is_trained(encoder), progress=progress,
+            keep_best=not _is_trained(encoder), watch=self.watch, progress=progress,
         )  # fmt: skip
         model.leave()
         return model.cpu(), encoder.cpu(), outcome

@@ -33,7 +33,7 @@ from coterie.methods.judge import Judge, best_of
 from coterie.methods.nearest_centre import NearestCentre
 from coterie.nn.dense_cnn import WordTexts
 from coterie.nn.layers import has_bfloat16
-from coterie.types import Labels, Matrix, Progress, silent
+from coterie.types import Labels, Look, Matrix, Progress, silent
 
 CODE_VERSION = 1
 """To be raised when training gives other numbers: checkpoints of the old code are then not used."""
@@ -124,9 +124,11 @@ class SelfTaught:
         self, name: str, learner: type[Learner], settings: SelfTaughtSettings,
         unsupervised: Callable[[str], Features], *,
         word_vectors: str | None, effort: str, random_state: int, truth: Labels | None = None,
+        watch: Look | None = None,
     ) -> None:  # fmt: skip
         self.name, self.learner, self.settings, self.unsupervised = name, learner, settings, unsupervised
         self.word_vectors, self.effort, self.random_state, self.truth = word_vectors, effort, random_state, truth
+        self.watch = watch
         self.notes: list[str] = []
 
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
@@ -177,7 +179,7 @@ class SelfTaught:
         key = self._key(texts, found, network)
         outcome = train(
             model.to(workers.device), network.network, training_texts, key, workers=workers,
-            judge=judge, seed=seed, truth=self.truth, keep_best=False, progress=progress,
+            judge=judge, seed=seed, truth=self.truth, watch=self.watch, keep_best=False, progress=progress,
         )  # fmt: skip
         network.network.cpu()
         return network, key, outcome

@@ -10,6 +10,7 @@ from coterie.bench.papers import paper_table, paper_tables
 from coterie.bench.plan import Cell, read_plan
 from coterie.bench.records import data_sets
 from coterie.errors import ConfigError
+from coterie.registry import DEEP, EFFORTS, Settings, build
 
 PLANS = sorted((Path(__file__).parents[3] / "benchmarks" / "plans").glob("*.toml"))
 
@@ -77,6 +78,15 @@ def test_a_name_may_change_and_a_setting_may_not() -> None:
         Cell("aecl", "tweet", encoder="bert-base-uncased", settings={"lambda1": 5}),
     ]
     assert cell.file_name not in {other.file_name for other in others}
+    assert Cell("aecl", "tweet", keep="stages", settings={"lambda1": 5}).file_name != cell.file_name
+
+
+def test_what_was_measured_before_there_was_keep_is_found_again() -> None:
+    assert Cell("aecl", "tweet", settings={"lambda1": 5}).file_name == "tweet-aecl-fast-0-704f1aacf8.json"
+
+
+def test_another_number_of_groups_is_another_row() -> None:
+    assert Cell("ae+ward", "tweet", k=30).row == "ae+ward (fast), k=30"
 
 
 def test_a_cell_of_two_runs_is_one_cell(tmp_path: Path) -> None:
@@ -103,6 +113,8 @@ RUN = '[[runs]]\nmethods = ["aecl"]\ndata = ["tweet"]\n'
         (RUN + "settings = 3", "give a table"),
         (RUN + "vary = { lambda1 = 3 }", "give a list of values"),
         (RUN + "readout = 'best'", "readout = 'best' is not known"),
+        (RUN + "keep = 'maps'", "keep = 'maps' is not known: use stages"),
+        (RUN + "keep = true", "give a text"),
         ('[[runs]]\nmethods = ["aecl"]', "'data' is missing"),
         ('[[runs]]\ndata = ["tweet"]', "'methods' is missing"),
         ('[[runs]]\nmethods = ["aecl"]\ndata = [{ file = "x.csv" }]', "does not name a file"),
@@ -126,6 +138,26 @@ def test_the_plans_that_come_with_the_project(path: Path) -> None:
     assert {cell.data for cell in plan.cells} <= data_sets().keys()
     for key in {cell.paper for cell in plan.cells if cell.paper}:
         assert paper_table(key).rows
+
+
+@pytest.mark.parametrize("path", PLANS, ids=[path.stem for path in PLANS])
+def test_every_cell_of_them_can_be_built(path: Path) -> None:
+    """Methods, efforts, settings and read-outs that the registry knows; nothing is loaded and nothing is run."""
+    pytest.importorskip("umap")
+    for cell in read_plan(path).cells:
+        assert cell.effort in EFFORTS
+        settings = Settings(
+            n_clusters=2,
+            effort=next(effort for effort in EFFORTS if effort == cell.effort),
+            encoder=cell.encoder,
+            precision="fp32",
+            word_vectors=cell.word_vectors,
+            random_state=cell.seed,
+            own=cell.settings,
+            watch=(lambda vectors: {}) if cell.keep else None,
+        )
+        build(cell.method, settings)
+        assert cell.readout == "kept" or cell.method in DEEP, f"{cell.row}: {cell.method} has no {cell.readout!r}"
 
 
 def test_there_is_a_plan_for_every_paper() -> None:
@@ -152,6 +184,8 @@ def test_published_numbers_are_percentages_of_known_sets() -> None:
         ("deccrl:2", "DECCRL", "biomedical", "nmi", 41.5),
         ("deccrl:3", "DECCRL w/o CRL w LSR", "agnews", "acc", 83.9),
         ("clusterbert:2", "ClusterBERT", "bbc_sentences", "acc", 87.8),
+        ("clusterbert:4", "SIF+IDEC", "searchsnippets", "acc", 77.1),
+        ("clusterbert:4", "VaSCL", "biomedical", "acc", 42.6),
         ("clusterbert:3", "TSDAE+umap+idec", "agnews", "nmi", 65.7),
         ("uft:1", "UFT", "dbpedia14", "purity", 66.99),
         ("uft:2", "w/o masked LM loss", "yelp5", "purity", 32.08),

@@ -411,3 +411,62 @@ def test_a_survey_of_all_texts_comes_first_and_after_every_epoch(toy: Make, phas
 
 def test_a_model_without_a_survey_has_no_entry_before_the_first_epoch(toy: Make, phase: Make) -> None:
     assert [entry["epoch"] for entry in toy([phase("a", 2)]).run().history] == [1, 2]
+
+
+# What is seen from outside
+
+
+def test_a_watch_is_shown_the_start_and_the_end_of_every_phase(toy: Make, phase: Make, weights: Make) -> None:
+    phases = [phase("first", 2), phase("none", 0), phase("second", 1)]
+    seen: list[np.ndarray] = []
+
+    def watch(vectors: np.ndarray) -> dict[str, Any]:
+        seen.append(vectors)
+        return {"number": len(seen)}
+
+    training = toy(phases, watch=watch)
+    training.model.represented = lambda vectors: vectors + 100
+    as_encoded = training._known.vectors().numpy().copy()
+    training.run()
+    told = [(entry["phase"], entry["epoch"], entry.get(loop.WATCHED)) for entry in training.history]
+    assert told == [
+        ("start", 0, {"number": 1}),
+        ("first", 1, None),
+        ("first", 2, {"number": 2}),
+        ("second", 1, {"number": 3}),
+    ]
+    assert_array_equal(seen[0], as_encoded)
+    # Afterwards as the model sees them.
+    assert all(vectors.min() > 50 for vectors in seen[1:])
+    assert not np.array_equal(seen[1], seen[2])
+
+    # Watching changes nothing.
+    other = toy(phases)
+    other.run()
+    assert [entry["phase"] for entry in other.history] == ["first", "first", "second"]
+    for name, tensor in weights(other).items():
+        assert_array_equal(tensor, weights(training)[name])
+
+
+def test_a_phase_that_ends_early_is_shown_too(toy: Make, phase: Make) -> None:
+    training = toy([phase("only", 50, stop_below=1.1)], watch=lambda vectors: {})
+    training.run()
+    assert len(training.history) < 50
+    assert [loop.WATCHED in entry for entry in training.history] == [True] + [False] * (len(training.history) - 2) + [
+        True
+    ]
+
+
+def test_what_is_taught_is_scored_by_the_truth_alone(toy: Make, phase: Make) -> None:
+    """Of 23 texts in three groups (8, 8, 7), two of the first are taught the second: 21 of 23 are right."""
+    truth = np.arange(ROWS) % 3
+    taught = torch.from_numpy(truth.copy())
+    taught[[0, 3]] = 1
+    training = toy([phase("only", 2)], truth=truth)
+    training.model.taught = lambda: taught
+    training.run()
+    assert [entry["taught"]["acc"] for entry in training.history] == [pytest.approx(21 / 23)] * 2
+    without = toy([phase("only", 1)])
+    without.model.taught = lambda: taught
+    without.run()
+    assert "taught" not in without.history[0]

@@ -109,6 +109,23 @@ def test_killed_again_and_again(toy: Make, phases: list[Any], weights: Make, tmp
     assert_same(outcome_of(toy(phases, checkpoints=Checkpoints(tmp_path)), weights), unbroken)
 
 
+def test_a_watched_training_has_all_of_its_stages(toy: Make, phases: list[Any], weights: Make, tmp_path: Path) -> None:
+    """Killed in the second phase: what was seen before is in the checkpoint, and not looked at again."""
+
+    def watch(vectors: np.ndarray) -> dict[str, Any]:
+        looks.append(1)
+        return {"mean": float(vectors.mean())}
+
+    looks: list[int] = []
+    whole = outcome_of(toy(phases, watch=watch), weights)
+    assert len(looks) == 4
+    with pytest.raises(DeathError):
+        toy(phases, watch=watch, checkpoints=DyingAfter(tmp_path, STEPS_AN_EPOCH + 1)).run()
+    looks.clear()
+    assert_same(outcome_of(toy(phases, watch=watch, checkpoints=Checkpoints(tmp_path)), weights), whole)
+    assert len(looks) == 2
+
+
 def test_notes_and_seconds_are_carried_on(toy: Make, phases: list[Any], tmp_path: Path) -> None:
     killed = toy(phases, checkpoints=DyingAfter(tmp_path, 2))
     killed.notes.append("something was odd")

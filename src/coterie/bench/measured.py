@@ -1,0 +1,94 @@
+"""Cells that were run, as figures look at them, and how a figure of them is called."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from coterie.bench.figure import Cloud, Curves, Figure
+from coterie.bench.plan import Cell
+
+Result = dict[str, Any]
+Key = TypeVar("Key")
+Entry = TypeVar("Entry")
+LONGEST_STEM = 100
+PUBLISHED = {
+    "maps aecl": "AECL, Figure 4",
+    "maps deccrl": "DECCRL, Figure 2",
+    "maps uft": "UFT, Figure 2",
+    "maps clusterbert": "ClusterBERT, Figure 1",
+    "stages deccrl": "DECCRL, Figure 3",
+    "stages clusterbert": "ClusterBERT, Figure 3",
+    "similarity aecl": "AECL, Figure 6",
+    "sweeps aecl lambda1": "AECL, Figure 7",
+    "sweeps aecl lambda2": "AECL, Figure 7",
+    "sweeps aecl lambda3": "AECL, Figure 7",
+    "sweeps aecl lambda4": "AECL, Figure 7",
+    "sweeps aecl contrast_epochs": "AECL, Figure 8",
+    "sweeps aecl guided_epochs": "AECL, Figure 9",
+    "sweeps deccrl topics": "DECCRL, Figure 4",
+    "sweeps adsl alpha": "ADSL, Figure 4a",
+    "labels adsl": "ADSL, Figure 4b",
+}
+"""Which figure of a paper one of ours is made after."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A cell that was run."""
+
+    cell: Cell
+    result: Result
+
+    @property
+    def way(self) -> str:
+        """All that the result depends on but the data, the seed and the value of the setting that is varied."""
+        what = self.cell.as_json()
+        for name in ("data", "seed", "label", "paper", "readout", "keep"):
+            del what[name]
+        return json.dumps({**what, "settings": self._settings}, sort_keys=True)
+
+    @property
+    def name(self) -> str:
+        """What the way is called."""
+        return replace(self.cell, settings=self._settings, varied=None).row
+
+    @property
+    def stages(self) -> list[Result]:
+        """What the cell kept of its stages."""
+        return list((self.result.get("stages") or {}).get("stages", []))
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        return {name: value for name, value in self.cell.settings.items() if name != self.cell.varied}
+
+
+Cells = Sequence[Measured]
+
+
+def measured(results: Iterable[Result]) -> list[Measured]:
+    return [Measured(Cell(**result["cell"]), result) for result in results if result["status"] == "done"]
+
+
+def figure(
+    about: tuple[str, ...],
+    title: str,
+    notes: Sequence[str],
+    panels: Sequence[Curves | Cloud],
+    groups: Sequence[str] = (),
+) -> Figure:
+    """`about` is the kind, the method and what else tells it from others of the kind."""
+    published = PUBLISHED.get(" ".join(about[:3])) or PUBLISHED.get(" ".join(about[:2]))
+    parts = (re.sub(r"[^\w.+-]+", "-", part, flags=re.ASCII).strip("-.") for part in about)
+    stem = "-".join(filter(None, parts))[:LONGEST_STEM]
+    return Figure(stem, f"{title} (after {published})" if published else title, notes, panels, groups)
+
+
+def grouped(entries: Iterable[Entry], key: Callable[[Entry], Key]) -> dict[Key, list[Entry]]:
+    found: dict[Key, list[Entry]] = {}
+    for entry in entries:
+        found.setdefault(key(entry), []).append(entry)
+    return found

@@ -1,0 +1,45 @@
+"""Cells of a benchmark that nobody ran: what `coterie bench run` would have written of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from coterie.bench.plan import Cell
+
+Result = dict[str, Any]
+
+
+def made_up(
+    cell: Cell,
+    acc: float = 0.5,
+    nmi: float = 0.4,
+    history: list[dict[str, Any]] | None = None,
+    stages: dict[str, Any] | None = None,
+) -> Result:
+    return {
+        "cell": cell.as_json(),
+        "status": "done",
+        "rows": 1000,
+        "scores": {"kept": {"acc": 0.01, "nmi": 0.01}, "head": {"acc": acc, "nmi": nmi}},
+        "history": history or [],
+        **({"stages": stages} if stages else {}),
+    }
+
+
+@pytest.fixture(scope="session")
+def result() -> Callable[..., Result]:
+    """result(cell, acc=..., history=[...], stages={...}) -> a cell's file."""
+    return made_up
+
+
+def epochs(phase: str, *entries: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"phase": phase, "epoch": number, "losses": {"total": 1.0}, **own} for number, own in enumerate(entries, 1)]
+
+
+@pytest.fixture(scope="session")
+def history() -> Callable[..., list[dict[str, Any]]]:
+    """history("joint", {...}, {...}) -> an entry for each epoch of the phase."""
+    return epochs
