@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -16,8 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie.data.check import check_n_clusters, check_texts
 from coterie.data.duplicates import training_rows
+from coterie.edits import Edits
 from coterie.errors import ConfigError, InputError
-from coterie.methods.base import Fit, labels_of
+from coterie.methods.base import Answers, Fit
 from coterie.registry import AUTO, Effort, Precision, Settings, build
 from coterie.types import Labels, Matrix, Progress, Watch, silent
 
@@ -51,7 +53,8 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
 
     After `fit`: `labels_`, `probabilities_` (rows sum to 1), `vectors_` (the texts in the method's space), `evidence_`
     (what was tried and why this was kept), `history_` (every epoch of training), `topics_` (of every group, where the
-    method has topics, else None), `n_features_out_`.
+    method has topics, else None), `n_features_out_`. Where people have since merged or split groups, `edits_` says so:
+    `labels_` and `probabilities_` follow it, `fitted_labels_` are as they were.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         fit = self.fitted(X, y, views=views, progress=progress)
         self.features_, self.assigner_ = fit.features, fit.assigner
         self.vectors_, self.probabilities_, self.labels_ = fit.vectors, fit.probabilities, fit.labels
+        self.fitted_labels_, self.edits_ = fit.labels, Edits(fit.probabilities.shape[1])
         self.evidence_, self.history_, self.topics_ = fit.evidence, fit.history, fit.topics
         self.n_features_out_ = int(fit.vectors.shape[1])
         return self
@@ -133,17 +137,32 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
 
     def predict(self, X: Any) -> Labels:
         """The group of each text; for the texts of the fit these are `labels_`."""
-        return labels_of(self.predict_proba(X))
+        return self.answers(X).labels
 
     def predict_proba(self, X: Any) -> Matrix:
-        """The probability of each group for each text; a text's row is the same alone and in any company."""
+        """The probability of each group for each text; a text's row is the same alone and in any company.
+
+        There is a column for every number that a group ever had; those of groups merged into others are 0.
+        """
+        return self.answers(X).probabilities
+
+    def answers(self, X: Any) -> Answers:
+        """What `predict` and `predict_proba` give, at once."""
         check_is_fitted(self, "assigner_")
         texts = check_texts(X)
-        parts = [
-            self.assigner_.probabilities(self.features_.transform(texts[start : start + ROWS_AT_ONCE]))
-            for start in range(0, max(1, len(texts)), ROWS_AT_ONCE)
-        ]
-        return np.concatenate(parts)
+        starts = range(0, max(1, len(texts)), ROWS_AT_ONCE)
+        parts = [self._answers_of(self.features_.transform(texts[start : start + ROWS_AT_ONCE])) for start in starts]
+        return Answers(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+    def with_edits(self, edits: Edits) -> TextClusterer:
+        """This model, whose `vectors_` are at hand, with another log of edits."""
+        model: TextClusterer = copy(self)
+        model.edits_ = edits
+        model.labels_, model.probabilities_ = model._answers_of(model.vectors_)
+        return model
+
+    def _answers_of(self, vectors: Matrix) -> Answers:
+        return self.edits_.answers(vectors, self.assigner_.probabilities(vectors))
 
     def transform(self, X: Any, *, kind: Literal["vectors", "topics"] = "vectors") -> Matrix:
         """The texts as vectors in the method's space, or as mixtures of the topics of each one's own group."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ from coterie.describe.examples import group_borderline, group_examples
 from coterie.describe.hierarchy import Hierarchy, group_hierarchy, nearest_groups
 from coterie.describe.map import text_map
 from coterie.describe.words import group_words
+from coterie.edits import Edits, divided
+from coterie.methods.base import Answers
 from coterie.types import Labels, Matrix, Progress, silent
 
 if TYPE_CHECKING:
@@ -38,8 +40,8 @@ class Borderline:
 
 @dataclass(frozen=True)
 class Group:
-    """One group: its number, how many texts it has, its words with scores, telling texts, what is next to it, and its
-    topics if it has any."""
+    """One group: its number, how many texts it has, its words with scores, telling texts, what is next to it, its
+    topics if it has any, and the name that a person gave it."""
 
     id: int
     size: int
@@ -49,11 +51,17 @@ class Group:
     borderline: list[Borderline] = field(default_factory=list)
     nearest: list[tuple[int, float]] = field(default_factory=list)
     topics: list[Topic] = field(default_factory=list)
+    given_name: str | None = None
 
     @property
     def name(self) -> str:
-        """Its first words, or its number where it has none."""
-        return ", ".join(word for word, _ in self.words[:WORDS_IN_NAME]) or f"group {self.id}"
+        """The name that it was given, or its first words, or its number where it has none."""
+        return group_name(self.id, [word for word, _ in self.words], self.given_name)
+
+    def heading(self, n_words: int) -> str:
+        """The name that it was given, and its words."""
+        words = ", ".join(word for word, _ in self.words[:n_words])
+        return f"{self.given_name}: {words}" if self.given_name else words
 
     def to_dict(self) -> dict[str, Any]:
         words = [{"word": word, "score": score} for word, score in self.words]
@@ -61,6 +69,7 @@ class Group:
         return {
             "id": self.id,
             "name": self.name,
+            **({"given_name": self.given_name} if self.given_name else {}),
             "size": self.size,
             "confidence": round(self.confidence, 4),
             "words": words,
@@ -91,7 +100,16 @@ class Clustering:
     @property
     def confidence(self) -> NDArray[np.float32]:
         """The probability of each text's own group."""
-        return np.asarray(self.probabilities.max(axis=1))
+        return self.answers.confidence
+
+    @property
+    def answers(self) -> Answers:
+        return Answers(self.labels, self.probabilities)
+
+    @property
+    def edits(self) -> Edits:
+        """What was done to the groups since the fit; `edits.log` has it in order."""
+        return self.model.edits_
 
     @property
     def evidence(self) -> list[dict[str, Any]]:
@@ -114,6 +132,30 @@ class Clustering:
         """The tree of the groups; `hierarchy.cut(n)` says which of n larger groups each is in."""
         return group_hierarchy(self.model.vectors_, self.labels)
 
+    def merge(self, groups: Sequence[int]) -> Clustering:
+        """With these groups as one, which has the number of the first; all other groups keep theirs."""
+        return self._edited(self.edits.merged(groups))
+
+    def split(self, group: int, into: int) -> Clustering:
+        """With a group in `into` parts: the largest keeps its number, the others get new ones."""
+        return self._edited(divided(self.model, self.texts, group, into))
+
+    def rename(self, group: int, name: str) -> Clustering:
+        """With a name of your own for a group."""
+        return self._edited(self.edits.renamed(group, name))
+
+    def undo(self) -> Clustering:
+        """Without the last edit; again and again, back to what the fit found."""
+        return self._edited(self.edits.undone())
+
+    def _edited(self, edits: Edits) -> Clustering:
+        model = self.model.with_edits(edits)
+        if edits.regroupings == self.edits.regroupings:
+            groups = [replace(group, given_name=edits.names.get(group.id)) for group in self.groups]
+            return replace(self, model=model, groups=groups)
+        # The map shows where texts are, whatever their groups.
+        return replace(describe(self.texts, model), _drawn=self._drawn)
+
     def predict(self, texts: Sequence[str]) -> Labels:
         return self.model.predict(texts)
 
@@ -135,37 +177,57 @@ class Clustering:
     def __repr__(self) -> str:
         lines = [f"{len(self.texts):,} texts in {len(self.groups):,} groups"]
         for group in self.groups:
-            words = ", ".join(word for word, _ in group.words[:6])
-            lines.append(f"{group.id:>4}  {group.size:>6,}  {words}")
+            lines.append(f"{group.id:>4}  {group.size:>6,}  {group.heading(6)}")
         return "\n".join(lines)
+
+
+def group_name(group: int, words: Sequence[str], given: str | None) -> str:
+    return given or ", ".join(words[:WORDS_IN_NAME]) or f"group {group}"
 
 
 def describe(texts: Sequence[str], model: TextClusterer) -> Clustering:
     """The result of a fitted model on its own training texts."""
-    labels, n_clusters = model.labels_, model.probabilities_.shape[1]
-    words = group_words(texts, labels, n_clusters)
-    examples = group_examples(texts, model.vectors_, labels, n_clusters)
-    probabilities = model.probabilities_
-    borderline = group_borderline(texts, probabilities, labels)
-    nearest = nearest_groups(model.vectors_, labels)
-    confidence = probabilities.max(axis=1)
+    answers = Answers(model.labels_, model.probabilities_)
+    # Numbers of groups that were merged into others are not in use.
+    ids, places = np.unique(model.labels_, return_inverse=True)
+    words = group_words(texts, places, len(ids))
+    examples = group_examples(texts, model.vectors_, places, len(ids))
+    borderline = group_borderline(texts, answers.probabilities[:, ids], places)
+    nearest = nearest_groups(model.vectors_, model.labels_)
+    confidence = answers.confidence
     groups = [
         Group(
             id=group,
-            size=int((labels == group).sum()),
-            words=words[group],
-            examples=[texts[row] for row in examples[group]],
-            confidence=float(confidence[labels == group].mean()),
+            size=int((places == place).sum()),
+            words=words[place],
+            examples=[texts[row] for row in examples[place]],
+            confidence=float(confidence[places == place].mean()),
             borderline=[
-                Borderline(texts[row], _rounded(confidence[row]), other, _rounded(probabilities[row, other]))
-                for row, other in borderline[group]
+                Borderline(
+                    texts[row],
+                    _rounded(confidence[row]),
+                    int(ids[other]),
+                    _rounded(answers.probabilities[row, ids[other]]),
+                )
+                for row, other in borderline[place]
             ],
-            nearest=nearest[group],
-            topics=model.topics_.of_group(group) if model.topics_ else [],
+            nearest=nearest[place],
+            topics=_topics(texts, model, group),
+            given_name=model.edits_.names.get(group),
         )
-        for group in range(n_clusters)
+        for place, group in enumerate(ids.tolist())
     ]
     return Clustering(list(texts), model, groups)
+
+
+def _topics(texts: Sequence[str], model: TextClusterer, group: int) -> list[Topic]:
+    """The topics of a group as it was fitted; of one that was edited since, those of its texts."""
+    if model.topics_ is None:
+        return []
+    rows = np.flatnonzero(model.labels_ == group)
+    if np.array_equal(rows, np.flatnonzero(model.fitted_labels_ == group)):
+        return model.topics_.of_group(group)
+    return model.topics_.of_texts([texts[row] for row in rows.tolist()], model.fitted_labels_[rows])
 
 
 def _rounded(probability: np.float32) -> float:

@@ -12,7 +12,7 @@ Matrix = NDArray[np.float32]
 """One row per text."""
 
 Labels = NDArray[np.int64]
-"""One group number per text, 0 to k - 1."""
+"""One group number per text: 0 to k - 1 as fitted, and any number ever given once groups were edited."""
 
 
 class Progress(Protocol):

@@ -140,7 +140,8 @@ def no_sockets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "    os._exit(99)\n"
         "socket.getaddrinfo = socket.create_connection = socket.socket.connect = refuse\n"
     )
-    return {"PYTHONPATH": str(folder), "HF_HUB_OFFLINE": "0"}
+    before = os.environ.get("PYTHONPATH")
+    return {"PYTHONPATH": os.pathsep.join([str(folder), *([before] if before else [])]), "HF_HUB_OFFLINE": "0"}
 
 
 @pytest.fixture(scope="session")

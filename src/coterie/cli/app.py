@@ -17,6 +17,7 @@ from coterie.cli import (
     compare,
     datasets,
     doctor,
+    edit,
     encoders,
     evaluate,
     fit,
@@ -55,6 +56,7 @@ for command in (
     doctor.doctor,
 ):
     app.command()(command)
+app.add_typer(edit.app, name="edit")
 app.add_typer(datasets.app, name="datasets")
 app.add_typer(bench.app, name="bench")
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from coterie.types import Progress
 
 SECONDS_BETWEEN_LINES = 10.0
+EXAMPLES_SHOWN = 2
+WORDS_SHOWN = 8
 
 
 class StageTimes:
@@ -100,6 +102,18 @@ def shortened(text: str, width: int) -> str:
     """One line of at most `width` characters, with nothing in it that would steer the terminal."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def print_group(group: dict[str, Any], words: int = WORDS_SHOWN, examples: int = EXAMPLES_SHOWN) -> None:
+    """A group as `clusters.json` has it: number, size, the name it was given, words and a few texts."""
+    import shutil
+
+    width = max(60, min(120, shutil.get_terminal_size().columns))
+    telling = ", ".join(word["word"] for word in group["words"][:words])
+    heading = f"{group['given_name']}: {telling}" if "given_name" in group else telling
+    print(f"\n{group['id']:>3}  {group['size']:,} texts  {shortened(heading, width - 18)}")
+    for example in group["examples"][:examples]:
+        print(f"       {shortened(example, width - 8)}")
 
 
 def print_rows(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:

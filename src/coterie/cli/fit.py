@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.console import StageTimes, print_json, progress_on_stderr, shortened
+from coterie.cli.console import StageTimes, print_group, print_json, progress_on_stderr
 from coterie.errors import ConfigError
 from coterie.registry import Effort, Precision
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from coterie.result import Clustering
 
-EXAMPLES_SHOWN = 2
 GROUPS_SHOWN = 30
 
 
@@ -142,14 +141,8 @@ def _read(
 
 
 def _print_summary(clustering: Clustering, metrics: dict[str, Any], out: Path) -> None:
-    import shutil
-
-    width = max(60, min(120, shutil.get_terminal_size().columns))
     for group in clustering.groups[:GROUPS_SHOWN]:
-        words = ", ".join(word for word, _ in group.words[:8])
-        print(f"\n{group.id:>3}  {group.size:,} texts  {shortened(words, width - 18)}")
-        for example in group.examples[:EXAMPLES_SHOWN]:
-            print(f"       {shortened(example, width - 8)}")
+        print_group(group.to_dict())
     if len(clustering.groups) > GROUPS_SHOWN:
         print(f"\n     and {len(clustering.groups) - GROUPS_SHOWN:,} smaller groups, in {out}/clusters.json")
     print()

@@ -37,7 +37,7 @@ def predict(
                 column = wanted = choose_text_column(batch, wanted, table.name)
                 texts = texts_of(batch, column, table.name, first_row=done + 1)
                 model = model or finished.model()  # the first rows are sound, so it is worth loading
-                writer.write(with_answers(batch, model.predict_proba(texts), finished.outliers_below))
+                writer.write(with_answers(batch, model.answers(texts), finished.outliers_below))
                 done += len(texts)
                 progress("predicting", done, 0)
             progress("predicting", done, done)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.console import print_json, print_rows, shortened
+from coterie.cli.console import print_group, print_json, print_rows, shortened
 
 if TYPE_CHECKING:
     from coterie.persist.run import Run
@@ -24,7 +24,7 @@ def topics(
     groups = _groups(finished)
     quality = _quality(finished, groups)
     if json:
-        kept = ("id", "size", "words", "topics")
+        kept = ("id", "name", "size", "words", "topics")
         print_json({"clusters": [{name: group[name] for name in kept} for group in groups], "quality": quality})
         return
     for group in groups:
@@ -64,7 +64,7 @@ def _print_group(group: dict[str, Any]) -> None:
     import shutil
 
     width = max(60, min(120, shutil.get_terminal_size().columns))
-    print(f"\n{group['id']:>3}  {group['size']:,} texts  {shortened(', '.join(_words(group)), width - 18)}")
+    print_group(group, words=len(group["words"]), examples=0)
     for topic in sorted(group["topics"], key=lambda topic: -topic["weight"]):
         words = shortened(", ".join(_words(topic)), width - 22)
         print(f"       topic {topic['id']}  {topic['weight']:>4.0%}  {words}")

@@ -67,12 +67,17 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def draft_beside(target: Path) -> Path:
-    """A name for what will become `target`; drafts of it that killed processes left behind are cleared away first.
+    """A name for what will become `target`; drafts of it that killed processes left behind are cleared away first."""
+    clear_abandoned(target)
+    return target.with_name(f".coterie-{_tag(target)}-{os.getpid()}-{secrets.token_hex(4)}")
+
+
+def clear_abandoned(target: Path) -> None:
+    """Clears away drafts of `target` that killed processes left behind.
 
     What was moved aside to be replaced is put back if its owner was killed before the new one was in place.
     """
-    tag = hashlib.sha256(target.name.encode("utf-8", "surrogateescape")).hexdigest()[:12]
-    for left in sorted(target.parent.glob(f".coterie-{tag}-*")) if target.parent.is_dir() else []:
+    for left in sorted(target.parent.glob(f".coterie-{_tag(target)}-*")) if target.parent.is_dir() else []:
         owner = left.name.split("-")[2]
         if not owner.isdigit() or _is_alive(int(owner)):
             continue
@@ -83,7 +88,10 @@ def draft_beside(target: Path) -> Path:
                 shutil.rmtree(left, ignore_errors=True)
             else:
                 left.unlink()
-    return target.with_name(f".coterie-{tag}-{os.getpid()}-{secrets.token_hex(4)}")
+
+
+def _tag(target: Path) -> str:
+    return hashlib.sha256(target.name.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
 def replaced_name(draft: Path) -> Path:

@@ -29,37 +29,42 @@ class Hierarchy:
         return len(self.merges) + 1
 
     def cut(self, n_groups: int) -> Labels:
-        """For each group the number of the larger group it is in when `n_groups` are left.
+        """For each group, in the order of their numbers, that of the larger group it is in when `n_groups` are left.
 
         They are numbered by the first of their groups, and groups are numbered by size.
         """
         if isinstance(n_groups, bool) or not 1 <= n_groups <= self.n_groups:
             raise ConfigError(f"n_groups={n_groups!r} is not usable: the tree has 1 to {self.n_groups} groups")
-        parts = cut(self.merges, n_groups)
+        groups = sorted({group for _, *pair in self.merges for group in pair})
+        place = {group: at for at, group in enumerate(groups)}
+        parts = cut([(height, place[a], place[b]) for height, a, b in self.merges], n_groups)
         _, first, which = np.unique(parts, return_index=True, return_inverse=True)
         return np.asarray(np.argsort(np.argsort(first))[which], dtype=np.int64)
 
 
 def group_hierarchy(vectors: Matrix, labels: Labels) -> Hierarchy:
     """Average linkage over the groups, on the cosine distance between their texts."""
-    means, sizes = _group_means(vectors, labels)
+    ids, means, sizes = _group_means(vectors, labels)
     tree = merge_tree(pair_costs(means, sizes, "average"), sizes, "average")
-    return Hierarchy([(round(height, 6), a, b) for height, a, b in tree])
+    return Hierarchy([(round(height, 6), ids[a], ids[b]) for height, a, b in tree])
 
 
 def nearest_groups(vectors: Matrix, labels: Labels, wanted: int = NEAREST_SHOWN) -> list[list[tuple[int, float]]]:
-    """For each group the most similar others with the cosine of their means, most similar first."""
-    means = unit_rows(_group_means(vectors, labels)[0])
+    """For each group, in the order of their numbers, the most similar others with the cosine of their means."""
+    ids, means, _ = _group_means(vectors, labels)
+    means = unit_rows(means)
     similarity = means @ means.T
     np.fill_diagonal(similarity, -np.inf)
     order = np.argsort(-similarity, axis=1, kind="stable")[:, : min(wanted, len(means) - 1)]
     return [
-        [(int(other), round(float(row[other]), 4)) for other in near]
+        [(ids[other], round(float(row[other]), 4)) for other in near]
         for row, near in zip(similarity, order, strict=True)
     ]
 
 
-def _group_means(vectors: Matrix, labels: Labels) -> tuple[Matrix, NDArray[np.float64]]:
-    """Means of unit vectors, so that their dot product is the mean cosine between two groups, and sizes."""
+def _group_means(vectors: Matrix, labels: Labels) -> tuple[list[int], Matrix, NDArray[np.float64]]:
+    """The groups' numbers, means of unit vectors (their dot product is the mean cosine of two groups), and sizes."""
     rows = unit_rows(np.asarray(vectors))
-    return group_means(rows, np.ones(len(rows)), labels)
+    ids, codes = np.unique(labels, return_inverse=True)
+    means, sizes = group_means(rows, np.ones(len(rows)), codes)
+    return ids.tolist(), means, sizes

@@ -66,6 +66,7 @@ class TransformerEncoder:
             raise ConfigError(f"max_length={max_length} leaves no room for a word: use 3 or more")
         self.name, self.pooling, self.max_length = name, pooling, max_length
         self.precision, self.cache = precision, cache
+        self.known_texts = False  # whether `transform` is for texts that come again, and so looks into the cache
         # Copied: whoever goes on training changes nothing here.
         self.tuned = {name: np.array(array, dtype=np.float32) for name, array in (tuned or {}).items()}
 
@@ -123,7 +124,7 @@ class TransformerEncoder:
 
     def transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
         # New texts come in calls without end: keeping all their vectors would fill the disk.
-        return self._vectors_of(texts, progress, cache=False)
+        return self._vectors_of(texts, progress, cache=self.cache and self.known_texts)
 
     def state(self) -> State:
         return State(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -81,12 +81,8 @@ class Fit:
         only like it, however often, an answer of its own."""
         if len(self.vectors) == len(texts):  # nothing is repeated, or this candidate is the fit itself
             return
-        learnt = np.searchsorted(repeated.kept, repeated.first)
-        vectors = self.vectors[learnt]
-        alike = repeated.reworded
-        if len(alike):
-            vectors[alike] = self.features.transform([texts[row] for row in alike.tolist()])
-        self.vectors, self.probabilities = vectors, self.assigner.probabilities(vectors)
+        self.vectors = spread_vectors(self.vectors, self.features, texts, repeated)
+        self.probabilities = self.assigner.probabilities(self.vectors)
 
     def number_by_size(self) -> None:
         """Group 0 becomes the largest; of equals, the one whose first text comes first."""
@@ -107,6 +103,30 @@ class Method(Protocol):
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit: ...
 
 
+class Answers(NamedTuple):
+    """The group of each text, and the probability of every group for it.
+
+    The group is the likeliest one as fitted. Once people have joined and divided groups, another may be likelier.
+    """
+
+    labels: Labels
+    probabilities: Matrix
+
+    @property
+    def confidence(self) -> Matrix:
+        """The probability of each text's own group."""
+        return np.asarray(np.take_along_axis(self.probabilities, self.labels[:, None], axis=1)[:, 0])
+
+
 def labels_of(probabilities: Matrix) -> Labels:
     """The likeliest group; of equals the first."""
     return np.asarray(probabilities.argmax(axis=1), dtype=np.int64)
+
+
+def spread_vectors(learnt: Matrix, features: Features, texts: Sequence[str], repeated: Duplicates) -> Matrix:
+    """Vectors of all texts, from those of the texts that were learnt from."""
+    vectors = learnt[np.searchsorted(repeated.kept, repeated.first)]
+    alike = repeated.reworded
+    if len(alike):
+        vectors[alike] = features.transform([texts[row] for row in alike.tolist()])
+    return vectors

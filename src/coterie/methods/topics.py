@@ -65,18 +65,28 @@ class GroupTopics:
         return mixtures_of(self.infer, count_words(texts, self.vocabulary))
 
     def of_group(self, group: int) -> list[Topic]:
+        return self._of_groups([group], self.weights[[group]])
+
+    def of_texts(self, texts: Sequence[str], groups: Labels) -> list[Topic]:
+        """The topics of the groups that these texts are from, numbered anew, with their shares in these texts."""
+        mixtures, found = self.mixtures(texts), np.unique(groups)
+        sums = np.stack([mixtures[groups == group].sum(axis=0) for group in found])
+        return self._of_groups(found.tolist(), np.asarray(sums / len(texts), dtype=np.float32))
+
+    def _of_groups(self, groups: Sequence[int], weights: Matrix) -> list[Topic]:
+        pairs = [(place, topic) for place in range(len(groups)) for topic in range(weights.shape[1])]
         return [
             Topic(
-                topic,
-                round(float(self.weights[group, topic]), 4),
+                number,
+                round(float(weights[place, topic]), 4),
                 [
                     (self.vocabulary[word], round(float(probability), 5))
                     for word, probability in zip(
-                        self.words[group, topic], self.probabilities[group, topic], strict=True
+                        self.words[groups[place], topic], self.probabilities[groups[place], topic], strict=True
                     )
                 ],
             )
-            for topic in range(self.weights.shape[1])
+            for number, (place, topic) in enumerate(pairs)
         ]
 
     def renumber(self, order: Labels) -> None:

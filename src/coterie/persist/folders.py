@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import os
 import shutil
@@ -12,6 +13,9 @@ from pathlib import Path
 
 from coterie.data.atomic import draft_beside, replaced_name, writing_errors_named
 from coterie.errors import ConfigError
+
+_HERE, _EXCHANGE = -100, 2
+"""AT_FDCWD and RENAME_EXCHANGE of Linux's renameat2."""
 
 
 @contextmanager
@@ -51,6 +55,9 @@ def _put_in_place(draft: Path, target: Path, replace: bool, shown_name: str) -> 
                 ) from error
             raise
         return
+    if _exchanged(draft, target):
+        shutil.rmtree(draft, ignore_errors=True)
+        return
     replaced = replaced_name(draft)
     os.replace(target, replaced)
     try:
@@ -59,3 +66,31 @@ def _put_in_place(draft: Path, target: Path, replace: bool, shown_name: str) -> 
         os.replace(replaced, target)
         raise
     shutil.rmtree(replaced, ignore_errors=True)
+
+
+def _exchanged(draft: Path, target: Path) -> bool:
+    """Swaps both in one step, so that there is a whole folder at every moment; False where the system cannot."""
+    try:
+        exchange = ctypes.CDLL(None).renameat2  # Linux only, and not in every C library
+    except (OSError, AttributeError, TypeError):
+        return False
+    return bool(exchange(_HERE, os.fsencode(draft), _HERE, os.fsencode(target), _EXCHANGE) == 0)
+
+
+@contextmanager
+def new_version(folder: Path) -> Iterator[Path]:
+    """A draft of a folder with all that is in it, to be changed file by file; it takes its place as a whole.
+
+    Files are shared with the folder until they are written anew, which must be done by `atomic_file`.
+    """
+    with new_folder(folder, replace=True) as draft:
+        with writing_errors_named(str(folder)):
+            shutil.copytree(folder, draft, symlinks=True, copy_function=_shared, dirs_exist_ok=True)
+        yield draft
+
+
+def _shared(source: str, copy: str) -> None:
+    try:
+        os.link(source, copy, follow_symlinks=False)
+    except OSError:  # a disk without hard links
+        shutil.copy2(source, copy, follow_symlinks=False)

@@ -1,6 +1,7 @@
 """A model as a folder: `model.json` (format version, settings, words) and `model.safetensors` (arrays).
 
 Nothing is ever unpickled. `model.json` holds the sha256 of the arrays, so a damaged or mixed-up folder is noticed.
+Where people have changed the groups since, the log of that is beside them (`persist/edits.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from coterie.data.atomic import atomic_file, write_json_atomic
 from coterie.errors import ConfigError, ModelFormatError
 from coterie.features.checkpoints import sha256_of
+from coterie.persist.edits import read_edits, write_edits
 from coterie.persist.folders import new_folder
 from coterie.types import State
 
@@ -53,7 +55,7 @@ def save_model(model: TextClusterer, folder: str | os.PathLike[str]) -> None:
     target = Path(folder)
     if target.exists():
         raise ConfigError(f"{target}: there is something of this name already. Save to a new folder.")
-    state = State({}, {"labels": model.labels_.astype(np.int32)})
+    state = State({}, {"labels": model.fitted_labels_.astype(np.int32)})
     state.nest("features", model.features_.state())
     state.nest("assigner", model.assigner_.state())
     if model.topics_ is not None:
@@ -74,6 +76,7 @@ def save_model(model: TextClusterer, folder: str | os.PathLike[str]) -> None:
             "state": state.config,
         }
         write_json_atomic(draft / "model.json", document)
+        write_edits(model, draft)
 
 
 def plain_parameters(model: TextClusterer) -> dict[str, Any]:
@@ -98,10 +101,11 @@ def load_model(folder: str | os.PathLike[str]) -> TextClusterer:
         kinds = document["kinds"]
         model.features_ = _class_of(_FEATURE_CLASSES, kinds["features"]).from_state(state.child("features"))
         model.assigner_ = _class_of(_ASSIGNER_CLASSES, kinds["assigner"]).from_state(state.child("assigner"))
-        model.labels_ = state.arrays["labels"].astype(np.int64)
+        model.fitted_labels_ = state.arrays["labels"].astype(np.int64)
         model.topics_ = _read_topics(state)
         model.evidence_ = document["evidence"]
         model.n_features_out_ = int(document["n_features_out"])
+        model.edits_, model.labels_ = read_edits(model, folder)
     except ModelFormatError:
         raise
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, RuntimeError) as error:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coterie.data.atomic import write_json_atomic, write_text_atomic
+from coterie.data.atomic import clear_abandoned, write_json_atomic, write_text_atomic
 from coterie.data.messages import listed
 from coterie.data.writers import table_writer
 from coterie.errors import ConfigError, InputError, ModelFormatError
@@ -24,8 +24,10 @@ from coterie.persist.model import plain_parameters
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 
     from coterie.estimator import TextClusterer
+    from coterie.methods.base import Answers
     from coterie.result import Clustering
     from coterie.types import Matrix
 
@@ -89,17 +91,18 @@ def check_names_free(columns: Sequence[str], name: str, outliers_below: float | 
         )
 
 
-def with_answers(frame: pl.DataFrame, probabilities: Matrix, outliers_below: float | None = None) -> pl.DataFrame:
-    """Every input column, then `cluster`, `confidence` and, where a threshold is given, whether it is an `outlier`."""
+def with_answers(frame: pl.DataFrame, answers: Answers, outliers_below: float | None = None) -> pl.DataFrame:
+    """Every input column, then `cluster`, `confidence` and, where a threshold is given, whether it is an `outlier`.
+
+    Where these are there already, they change in their places.
+    """
     import polars as pl
 
-    from coterie.methods.base import labels_of
-
-    confidence = probabilities.max(axis=1)
-    answers = {"cluster": labels_of(probabilities), "confidence": confidence}
+    confidence = answers.confidence
+    columns: dict[str, NDArray[Any]] = {"cluster": answers.labels, "confidence": confidence}
     if outliers_below is not None:
-        answers["outlier"] = confidence < outliers_below
-    return frame.with_columns(*(pl.Series(name, values) for name, values in answers.items()))
+        columns["outlier"] = confidence < outliers_below
+    return frame.with_columns(*(pl.Series(name, values) for name, values in columns.items()))
 
 
 def write_run(
@@ -118,18 +121,11 @@ def write_run(
     """Writes the whole folder or nothing; gives back what is in `metrics.json`."""
     from coterie.report.build import write_report
 
-    scores = _scores(clustering, frame, truth_column)
-    if outliers_below is not None:
-        scores["outliers"] = int((clustering.confidence < outliers_below).sum())
-    table = with_answers(frame, clustering.probabilities, outliers_below)
+    scores = all_scores(clustering, frame, truth_column, outliers_below)
     with new_folder(folder, replace=force) as draft:
-        for name in ("assignments.parquet", "assignments.csv"):
-            with table_writer(draft / name) as writer:
-                writer.write(table)
+        write_groups(draft, clustering, frame, outliers_below)
         with table_writer(draft / "map.parquet") as writer:
             writer.write(_map_table(clustering))
-        write_json_atomic(draft / "clusters.json", [group.to_dict() for group in clustering.groups])
-        write_json_atomic(draft / "hierarchy.json", clustering.hierarchy.merges)
         write_text_atomic(draft / "history.jsonl", _history(clustering, stage_seconds))
         clustering.model.save(draft / "model")
         seconds = round(time.monotonic() - started, 3)
@@ -143,6 +139,16 @@ def write_run(
     return metrics
 
 
+def write_groups(draft: Path, clustering: Clustering, frame: pl.DataFrame, outliers_below: float | None = None) -> None:
+    """The files of a run that say which groups there are, and which row is in which."""
+    table = with_answers(frame, clustering.answers, outliers_below)
+    for name in ("assignments.parquet", "assignments.csv"):
+        with table_writer(draft / name) as writer:
+            writer.write(table)
+    write_json_atomic(draft / "clusters.json", [group.to_dict() for group in clustering.groups])
+    write_json_atomic(draft / "hierarchy.json", clustering.hierarchy.merges)
+
+
 @dataclass(frozen=True)
 class Run:
     """A finished run on disk."""
@@ -152,6 +158,8 @@ class Run:
 
     @classmethod
     def open(cls, folder: Path) -> Run:
+        if not folder.exists():
+            clear_abandoned(Path(os.path.realpath(folder)))
         if not folder.exists():
             raise ConfigError(
                 f"{folder}: there is no such run. Give the folder that `coterie fit --out` wrote.{_near(folder)}"
@@ -172,6 +180,15 @@ class Run:
     @property
     def text_column(self) -> str:
         return str(self.config["input"]["text_column"])
+
+    @property
+    def truth_column(self) -> str | None:
+        column = self.config["input"]["truth_column"]
+        return None if column is None else str(column)
+
+    @property
+    def model_path(self) -> Path:
+        return self.folder / "model"
 
     @property
     def assignments_path(self) -> Path:
@@ -199,7 +216,7 @@ class Run:
         """What `clusters.json` says of each group."""
         with self._naming("clusters.json"):
             groups: list[dict[str, Any]] = self._json("clusters.json")
-            return [{"borderline": [], "nearest": [], **group} for group in groups]
+            return [group | {name: [] for name in ("borderline", "nearest") if name not in group} for group in groups]
 
     def merges(self) -> list[list[float]]:
         """The tree of the groups: height and the two groups of each merge."""
@@ -224,7 +241,13 @@ class Run:
     def model(self) -> TextClusterer:
         from coterie.persist.model import load_model
 
-        return load_model(self.folder / "model")
+        return load_model(self.model_path)
+
+    def edits(self) -> list[str]:
+        """What people did to the groups since the fit, in words."""
+        from coterie.persist.edits import edits_in_words
+
+        return edits_in_words(self.model_path)
 
     def _json(self, name: str) -> Any:
         return json.loads((self.folder / name).read_text(encoding="utf-8"))
@@ -249,7 +272,10 @@ def finite(scores: dict[str, float]) -> dict[str, float | None]:
     return {name: value if math.isfinite(value) else None for name, value in scores.items()}
 
 
-def _scores(clustering: Clustering, frame: pl.DataFrame, truth_column: str | None) -> dict[str, Any]:
+def all_scores(
+    clustering: Clustering, frame: pl.DataFrame, truth_column: str | None, outliers_below: float | None
+) -> dict[str, Any]:
+    """What `metrics.json` says of the groups."""
     from coterie.metrics.external import external_scores
     from coterie.metrics.internal import internal_scores
 
@@ -257,7 +283,14 @@ def _scores(clustering: Clustering, frame: pl.DataFrame, truth_column: str | Non
     if truth_column is not None:
         truth = [str(value) for value in frame.get_column(truth_column)]
         scores |= external_scores(truth, clustering.labels.tolist())
-    return scores | finite(internal_scores(clustering.model.vectors_, clustering.labels))
+    scores |= finite(internal_scores(clustering.model.vectors_, clustering.labels))
+    if outliers_below is not None:
+        scores["outliers"] = int((clustering.confidence < outliers_below).sum())
+    return scores
+
+
+def texts_sha256(texts: Sequence[str]) -> str:
+    return hashlib.sha256("\x00".join(texts).encode()).hexdigest()
 
 
 def _history(clustering: Clustering, stage_seconds: dict[str, float]) -> str:
@@ -280,7 +313,6 @@ def _config(
     input_name: str,
     outliers_below: float | None,
 ) -> dict[str, Any]:
-    digest = hashlib.sha256("\x00".join(clustering.texts).encode()).hexdigest()
     return {
         "format": FORMAT_VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -292,7 +324,7 @@ def _config(
             "columns": frame.columns,
             "text_column": text_column,
             "truth_column": truth_column,
-            "texts_sha256": digest,
+            "texts_sha256": texts_sha256(clustering.texts),
         },
         "versions": versions(),
         "machine": machine(),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.data.atomic import write_text_atomic
+from coterie.errors import ModelFormatError
 from coterie.report.colours import DARK, LIGHT, SHAPES, group_styles
 from coterie.report.page import content_policy, page_file, page_script, page_template
 
@@ -44,13 +47,23 @@ def write_report(run: Run, path: Path) -> None:
 
 
 def report_data(run: Run) -> dict[str, Any]:
-    """All that the page shows, from the files of the run alone."""
-    frame, points, groups = run.assignments(), run.map(), run.groups()
-    labels = frame.get_column("cluster").to_numpy()
+    """All that the page shows, from the files of the run alone.
+
+    Groups come from the largest on, and are told by their places in this order: their numbers may have gaps.
+    """
+    frame, points = run.assignments(), run.map()
+    groups = sorted(run.groups(), key=lambda group: -int(group["size"]))
+    place = {group["id"]: at for at, group in enumerate(groups)}
+    with _known_groups(run):
+        labels = _places(frame.get_column("cluster").to_numpy(), place)
+        merges = [[height, place[int(a)], place[int(b)]] for height, a, b in run.merges()]
+        for group in groups:
+            _tell_by_place(group, place)
     confidence = frame.get_column("confidence").to_numpy()
     rows = _rows_shown(len(frame))
-    for group, style in zip(groups, group_styles(_centres(points, labels, len(groups))), strict=True):
-        own = confidence[labels == group["id"]]
+    for at, style in enumerate(group_styles(_centres(points, labels, len(groups)))):
+        group = groups[at]
+        own = confidence[labels == at]
         group["histogram"] = np.histogram(own, bins=CONFIDENCE_BINS, range=(0, 1))[0].tolist()
         group["colour"], group["shape"] = style
         group["examples"] = [_shortened(text, LONGEST_TEXT) for text in group["examples"]]
@@ -61,7 +74,8 @@ def report_data(run: Run) -> dict[str, Any]:
         "rows": len(frame),
         "groups": groups,
         "palettes": {"light": LIGHT, "dark": DARK, "shapes": SHAPES},
-        "hierarchy": run.merges(),
+        "hierarchy": merges,
+        "edits": run.edits(),
         "points": {
             "row": _as_base64(rows, "<u4"),
             "x": _as_base64((points[rows, 0] + 1) / 2 * STEPS_ON_MAP, "<u2"),
@@ -87,13 +101,38 @@ def _rows_shown(count: int) -> NDArray[np.int64]:
     return np.linspace(0, count - 1, MOST_ROWS).astype(np.int64)
 
 
+@contextmanager
+def _known_groups(run: Run) -> Iterator[None]:
+    """Files that do not agree on which groups there are are named."""
+    try:
+        yield
+    except KeyError as error:
+        raise ModelFormatError(
+            f"{run.folder}: the files of this run speak of group {error}, which clusters.json does not know: fit again"
+        ) from error
+
+
+def _places(labels: NDArray[np.int64], place: dict[int, int]) -> NDArray[np.int64]:
+    """For every row the place of its group."""
+    ids, which = np.unique(labels, return_inverse=True)
+    return np.array([place[int(group)] for group in ids], dtype=np.int64)[which]
+
+
+def _tell_by_place(group: dict[str, Any], place: dict[int, int]) -> None:
+    """What a group says of others."""
+    for near in group["nearest"]:
+        near["place"] = place[near["id"]]
+    for text in group["borderline"]:
+        text["other"] = place[text["other"]]
+
+
 def _centres(points: NDArray[np.float32], labels: NDArray[np.int64], n_clusters: int) -> NDArray[np.float32]:
     return np.array([np.median(points[labels == group], axis=0) for group in range(n_clusters)])
 
 
 def _truth(run: Run, frame: pl.DataFrame, labels: NDArray[np.int64], rows: NDArray[np.int64]) -> dict[str, Any] | None:
     """The true groups: names, commonest first (rare ones together), the table of both, and each row's."""
-    column = run.config["input"]["truth_column"]
+    column = run.truth_column
     if column is None:
         return None
     values = np.array([str(value) for value in frame.get_column(column)])
@@ -108,7 +147,7 @@ def _truth(run: Run, frame: pl.DataFrame, labels: NDArray[np.int64], rows: NDArr
     table = np.zeros((len(shown), int(labels.max()) + 1), dtype=np.int64)
     np.add.at(table, (codes, labels), 1)
     return {
-        "column": _shortened(str(column), LONGEST_LABEL),
+        "column": _shortened(column, LONGEST_LABEL),
         "names": shown,
         "table": table.tolist(),
         "order": _beside_their_groups(table),

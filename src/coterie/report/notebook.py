@@ -23,16 +23,17 @@ def notebook_html(clustering: Clustering) -> str:
     labels, points = clustering.labels, clustering.map
     shown = np.linspace(0, len(points) - 1, min(len(points), MOST_POINTS)).astype(np.int64)
     places = MARGIN + (points * (1, -1) + 1) / 2 * (SIDE - 2 * MARGIN)
-    styles = group_styles(np.array([np.median(points[labels == group.id], axis=0) for group in clustering.groups]))
-    colours = [LIGHT[colour] for colour, _ in styles]
-    marks = {group.id: "" for group in clustering.groups}
+    groups = sorted(clustering.groups, key=lambda group: -group.size)
+    styles = group_styles(np.array([np.median(points[labels == group.id], axis=0) for group in groups]))
+    colours = {group.id: LIGHT[colour] for group, (colour, _) in zip(groups, styles, strict=True)}
+    marks = {group.id: "" for group in groups}
     for row in shown:
         marks[int(labels[row])] += f"M{places[row, 0]:.1f} {places[row, 1]:.1f}h0"
     return page_template("notebook.html").render(
         side=SIDE,
         texts=len(points),
-        groups=clustering.groups[:MOST_GROUPS],
-        more=max(0, len(clustering.groups) - MOST_GROUPS),
+        groups=groups[:MOST_GROUPS],
+        more=max(0, len(groups) - MOST_GROUPS),
         colours=colours,
         marks=[(colours[group], path) for group, path in marks.items() if path],
     )

@@ -12,7 +12,7 @@ import pytest
 from coterie.data.atomic import draft_beside, replaced_name, write_text_atomic
 from coterie.errors import ConfigError
 from coterie.persist import folders
-from coterie.persist.folders import new_folder
+from coterie.persist.folders import new_folder, new_version
 from coterie.persist.run import check_free
 
 
@@ -49,7 +49,8 @@ def test_old_folder_comes_back_when_the_new_one_cannot_be_put_there(
             raise OSError(28, "No space left on device")
         real(source, target)
 
-    monkeypatch.setattr(folders.os, "replace", replace)
+    monkeypatch.setattr(folders, "_exchanged", lambda draft, target: False)
+    monkeypatch.setattr(os, "replace", replace)
     with pytest.raises(ConfigError, match="the disk is full"), new_folder(tmp_path / "run", replace=True) as draft:
         (draft / "new").write_text("x")
     assert os.listdir(tmp_path) == ["run"]
@@ -134,3 +135,91 @@ def test_a_run_moved_aside_by_a_killed_process_comes_back(tmp_path: Path) -> Non
     draft_beside(target)
     assert os.listdir(tmp_path) == ["run"]
     assert os.listdir(target) == ["old"]
+
+
+# Children that are each killed at another of the calls that change the disk.
+DYING = """
+import os, shutil, signal, sys
+from pathlib import Path
+from coterie.data.atomic import clear_abandoned, write_text_atomic
+from coterie.persist import folders
+
+folder = Path(sys.argv[1])
+if sys.argv[2] == "two steps":
+    folders._exchanged = lambda draft, target: False
+
+
+def fill():
+    for name in ("a", "b", "below/c"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("old")
+
+
+def change(point):
+    calls = 0
+
+    def dying(real):
+        def call(*args, **options):
+            nonlocal calls
+            calls += 1
+            if calls == point:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*args, **options)
+        return call
+
+    for name in ("replace", "link", "fsync", "mkdir", "unlink", "rmdir"):
+        setattr(os, name, dying(getattr(os, name)))
+    folders._exchanged = dying(folders._exchanged)
+    with folders.new_version(folder) as draft:
+        for name in ("a", "below/c"):
+            write_text_atomic(draft / name, "new")
+
+
+fill()
+point, code = 1, -signal.SIGKILL
+while code == -signal.SIGKILL:
+    child = os.fork()
+    if child == 0:
+        try:
+            change(point)
+            os._exit(0)
+        finally:
+            os._exit(7)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    there = folder.exists()
+    clear_abandoned(folder)
+    print(point, code, there, *((folder / name).read_text() for name in ("a", "b", "below/c")), flush=True)
+    shutil.rmtree(folder)
+    fill()
+    point += 1
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.parametrize("way", ["exchange", "two steps"])
+def test_killed_at_any_moment_the_old_or_the_new_folder_is_whole(tmp_path: Path, way: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", DYING, str(tmp_path / "run"), way], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    *killed, last = [line.split() for line in done.stdout.splitlines()]
+    assert last[1:] == ["0", "True", "new", "old", "new"]
+    assert len(killed) > 10
+    assert {tuple(line[3:]) for line in killed} == {("old", "old", "old"), ("new", "old", "new")}
+    if way == "exchange" and sys.platform == "linux":
+        assert all(line[2] == "True" for line in killed)
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_a_new_version_changes_no_file_of_the_old_one_before_its_time(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "kept").write_text("x")
+    (tmp_path / "run" / "changed").write_text("old")
+    with new_version(tmp_path / "run") as draft:
+        write_text_atomic(draft / "changed", "new")
+        (draft / "more").write_text("x")
+        assert sorted(os.listdir(tmp_path / "run")) == ["changed", "kept"]
+        assert (tmp_path / "run" / "changed").read_text() == "old"
+    assert {path.name: path.read_text() for path in (tmp_path / "run").iterdir()} == {
+        "kept": "x", "changed": "new", "more": "x",
+    }  # fmt: skip

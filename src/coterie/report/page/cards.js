@@ -5,7 +5,7 @@ const WORDS_SHOWN = 10;
 function card(group, data, show) {
   const shape = data.palettes.shapes[group.shape];
   const button = node("button", { type: "button", className: "quiet", text: "Show on the map" });
-  button.addEventListener("click", () => show(group.id));
+  button.addEventListener("click", () => show(group.place));
   const head = node("header", {},
     swatch(shape, group.colour),
     node("h3", {}, node("span", { className: "number", text: group.id }), ` ${group.name}`),
@@ -48,15 +48,16 @@ function topicText(topic) {
 
 function borderline({ text, other, confidence, other_confidence: second }, data) {
   const [own, next] = [confidence, second].map((share) => `${Math.round(100 * share)} %`);
-  const note = node("span", { className: "between", text: `${own} here, ${next} in ${other} ${data.groups[other].name}` });
+  const { id, name } = data.groups[other];
+  const note = node("span", { className: "between", text: `${own} here, ${next} in ${id} ${name}` });
   return node("li", { text }, note);
 }
 
 function nearest(group, data, show) {
-  const links = group.nearest.map(({ id }) => {
-    const other = data.groups[id];
+  const links = group.nearest.map(({ place }) => {
+    const other = data.groups[place];
     const button = node("button", { type: "button", className: "chip" }, swatch(data.palettes.shapes[other.shape], other.colour), other.name);
-    button.addEventListener("click", () => show(id));
+    button.addEventListener("click", () => show(place));
     return button;
   });
   return node("section", {}, node("h4", { text: "Nearest groups" }), node("div", { className: "chips" }, ...links));

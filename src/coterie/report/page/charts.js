@@ -90,7 +90,7 @@ function treeDrawing(merges, groups, looks, left) {
   const [low, high] = [Math.min(...heights, 1), Math.max(...heights, 0)];
   const span = 1.12 * Math.max(1e-6, high - low);
   const across = (tall) => 20 + ((high - tall) / span) * (width - 20); // names are just beyond the lowest join
-  const nodes = groups.map((group) => ({ leaves: [group.id], x: width }));
+  const nodes = groups.map((group) => ({ leaves: [group.place], x: width }));
   const standing = nodes.slice();
   const joints = [];
   merges.forEach(([tall, a, b], at) => {
@@ -140,7 +140,7 @@ function confusion(truth, groups) {
       const box = drawing("rect", { x: side + group * cell + 1, y: row * cell + 1, width: cell - 2, height: cell - 2, rx: 2 });
       box.style.opacity = (0.08 + 0.92 * share).toFixed(3);
       const title = drawing("title");
-      title.textContent = `${name}: ${count.toLocaleString("en")} of ${total.toLocaleString("en")} in group ${group} (${groups[group].name})`;
+      title.textContent = `${name}: ${count.toLocaleString("en")} of ${total.toLocaleString("en")} in group ${groups[group].id} (${groups[group].name})`;
       box.append(title);
       picture.append(box);
       if (cell > 12 && count < 10_000) {
@@ -149,7 +149,7 @@ function confusion(truth, groups) {
       }
     });
   });
-  if (cell > 12) groups.forEach((group) => picture.append(wording(side + (group.id + 0.5) * cell, height + 15, group.id, { "text-anchor": "middle" })));
+  if (cell > 12) groups.forEach((group) => picture.append(wording(side + (group.place + 0.5) * cell, height + 15, group.id, { "text-anchor": "middle" })));
   picture.append(wording(side, height + 31, "group"));
   return picture;
 }

@@ -17,6 +17,7 @@ async function readData() {
   block.remove(); // the texts are in memory twice otherwise
   const data = await new Response(packed.pipeThrough(new DecompressionStream("gzip"))).json();
   const { points } = data;
+  data.groups.forEach((group, at) => (group.place = at)); // how the page tells them; `id` is what people call them by
   const place = (base64) => Float32Array.from(unpacked(Uint16Array, base64), (step) => (step / 65535) * 2 - 1);
   return {
     ...data,

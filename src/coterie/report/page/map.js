@@ -30,10 +30,10 @@ class TextMap {
     const { data } = this;
     const [xs, ys] = [[], []];
     for (let i = 0; i < data.n; i++) {
-      if (data.group[i] === group.id) xs.push(data.x[i]), ys.push(data.y[i]);
+      if (data.group[i] === group.place) xs.push(data.x[i]), ys.push(data.y[i]);
     }
     const half = (values) => values.sort((a, b) => a - b)[values.length >> 1] ?? 0;
-    const text = group.name.split(", ").slice(0, 2).join(", ");
+    const text = group.given_name ?? group.name.split(", ").slice(0, 2).join(", ");
     return { x: half(xs), y: half(ys), text: text.length > 26 ? text.slice(0, 25) + "…" : text };
   }
 

@@ -14,7 +14,7 @@ class Report {
     this.threshold = data.config.outliers_below ?? 0;
     this.onlyOutliers = false;
     this.left = data.groups.length; // larger groups after the cut
-    this.parts = data.groups.map((group) => group.id);
+    this.parts = data.groups.map((group) => group.place);
     this.found = [];
     this.listed = ROWS_AT_ONCE;
     this.map = new TextMap(byId("map"), data, {
@@ -26,6 +26,7 @@ class Report {
     this.setColours();
     this.writeFacts();
     this.writeLegend();
+    this.writeEdits();
     this.writeCards();
     this.writeRest();
     this.listen();
@@ -82,7 +83,7 @@ class Report {
     this.writeSelection();
     this.writeList();
     for (const button of byId("legend").querySelectorAll("button")) {
-      button.setAttribute("aria-pressed", this.chosen.has(Number(button.dataset.group)));
+      button.setAttribute("aria-pressed", this.chosen.has(Number(button.dataset.place)));
     }
     byId("legend").classList.toggle("filtered", this.chosen.size > 0);
     byId("all-groups").hidden = !this.chosen.size;
@@ -142,7 +143,7 @@ class Report {
     const group = data.groups[data.group[point]];
     const facts = [`${group.id} ${group.name}`, `confidence ${data.confidence[point].toFixed(2)}`, `row ${count(data.row[point] + 1)}`];
     if (data.truthOf) facts.push(`${data.truth.column}: ${data.truth.names[data.truthOf[point]]}`);
-    const { colour, shapeName } = this.lookOf(group.id);
+    const { colour, shapeName } = this.lookOf(group.place);
     const text = data.texts[point];
     tip.replaceChildren(
       node("p", { text: text.length > 400 ? text.slice(0, 399) + "…" : text }),
@@ -175,12 +176,12 @@ class Report {
   writeLegend() {
     byId("legend").replaceChildren(
       ...this.data.groups.map((group) => {
-        const button = node("button", { type: "button", "data-group": group.id, "aria-pressed": "false" },
+        const button = node("button", { type: "button", "data-group": group.id, "data-place": group.place, "aria-pressed": "false" },
           swatch(this.data.palettes.shapes[group.shape], group.colour),
           node("span", { className: "name", text: group.name }),
           node("span", { className: "many", text: count(group.size) }),
         );
-        button.addEventListener("click", () => this.toggle(group.id));
+        button.addEventListener("click", () => this.toggle(group.place));
         return node("li", {}, button);
       }),
     );
@@ -221,7 +222,7 @@ class Report {
   listItem(point) {
     const { data } = this;
     const group = data.groups[data.group[point]];
-    const { colour, shapeName } = this.lookOf(group.id);
+    const { colour, shapeName } = this.lookOf(group.place);
     const item = node("button", { type: "button", className: "text" },
       swatch(shapeName, colour),
       node("span", { className: "words-of", text: data.texts[point] }),
@@ -240,6 +241,12 @@ class Report {
     return node("li", {}, item);
   }
 
+  writeEdits() {
+    const { edits } = this.data;
+    byId("edits").hidden = !edits.length;
+    byId("edits-list").replaceChildren(...edits.map((text) => node("li", { text })));
+  }
+
   // Many cards are made as they come into sight.
   writeCards() {
     const { groups } = this.data;
@@ -247,7 +254,7 @@ class Report {
     let made = 0;
     const add = () => {
       const next = groups.slice(made, made + MOST_CARDS_AT_ONCE);
-      cards.append(...next.map((group) => card(group, this.data, (id) => this.showOnly(id))));
+      cards.append(...next.map((group) => card(group, this.data, (place) => this.showOnly(place))));
       made += next.length;
     };
     add();
@@ -267,7 +274,7 @@ class Report {
     this.parts = cutTree(data.hierarchy, data.groups.length, left);
     this.leaders = []; // the largest group of each part gives it its look
     this.parts.forEach((part, group) => (this.leaders[part] ??= group));
-    const looks = data.groups.map((group) => this.lookOf(group.id));
+    const looks = data.groups.map((group) => this.lookOf(group.place));
     map.looks = looks;
     map.draw();
     byId("cut-value").textContent = left === data.groups.length ? `${left} (every group by itself)` : left;
@@ -326,7 +333,7 @@ class Report {
     if (data.truth) header.push(data.truth.column);
     const lines = [header, ...this.ordered().map((point) => {
       const group = data.group[point];
-      const line = [data.row[point] + 1, group, data.groups[group].name, data.confidence[point].toFixed(4), data.confidence[point] < this.threshold, data.texts[point]];
+      const line = [data.row[point] + 1, data.groups[group].id, data.groups[group].name, data.confidence[point].toFixed(4), data.confidence[point] < this.threshold, data.texts[point]];
       if (isCut) line.push(this.parts[group]);
       if (data.truth) line.push(data.truth.names[data.truthOf[point]]);
       return line;
