@@ -55,8 +55,8 @@ def build_table(results: Sequence[dict[str, Any]], metrics: Sequence[str], reado
 
     `readout` is the one to show; where left open, that of each cell's plan.
     """
-    _check(metrics, METRICS, "score")
-    _check([readout] if readout else [], READ_OUTS, "read-out")
+    check_names(metrics, METRICS, "score")
+    check_names([readout] if readout else [], READ_OUTS, "read-out")
     measured: dict[tuple[str, str], _Measured] = defaultdict(_Measured)
     sets: dict[str, None] = {}
     names: dict[str, None] = {}
@@ -84,7 +84,7 @@ def build_table(results: Sequence[dict[str, Any]], metrics: Sequence[str], reado
     )
 
 
-def _check(asked: Sequence[str], known: Sequence[str], what: str) -> None:
+def check_names(asked: Sequence[str], known: Sequence[str], what: str) -> None:
     for name in asked:
         if name not in known:
             guess = nearest(name, known)

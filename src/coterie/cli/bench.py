@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from coterie.cli.console import shortened
+from coterie.errors import ConfigError
 
 app = typer.Typer(no_args_is_help=True, help="Run plans of experiments and show what came out.")
 RESULTS = Path("bench-results")
@@ -49,14 +50,21 @@ def table(
     format: Annotated[Format, typer.Option(help="What to print.")] = Format.MARKDOWN,
     metrics: Annotated[str, typer.Option(help="Which scores, as acc,nmi,ari,purity.")] = "acc,nmi",
     readout: Annotated[str | None, typer.Option(help="kept, head, kmeans or untrained; the plan's by default.")] = None,
+    costs: Annotated[
+        bool, typer.Option("--costs", help="A line for each data set instead: every read-out, minutes and memory.")
+    ] = False,
 ) -> None:
     """Print mean and spread over the seeds, with the papers' own numbers below."""
+    from coterie.bench.costs import cost_table
     from coterie.bench.render import RENDERERS
     from coterie.bench.runner import read_cells
     from coterie.bench.table import build_table
 
     names = [name.strip() for name in metrics.split(",") if name.strip()]
-    print(RENDERERS[format.value](build_table(read_cells(folders), names, readout)))
+    if costs and readout is not None:
+        raise ConfigError("--costs shows every read-out: leave --readout out")
+    cells = read_cells(folders)
+    print(RENDERERS[format.value](cost_table(cells, names) if costs else build_table(cells, names, readout)))
 
 
 @app.command()
