@@ -3,8 +3,8 @@
     python benchmarks/tables.py            # writes them anew
     python benchmarks/tables.py --check    # only says whether they are those of the cells
 
-A table stands between `<!-- bench: FOLDER [OPTIONS] -->` and `<!-- end -->` in `docs/`; FOLDER is one of `results/`, the
-options are those of `coterie bench table`.
+A table stands between `<!-- bench: FOLDER [OPTIONS] -->` and `<!-- end -->` in `docs/`. FOLDER is one of `results/`,
+the options are those of `coterie bench table`.
 """
 
 from __future__ import annotations
