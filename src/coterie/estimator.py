@@ -15,12 +15,13 @@ from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from coterie.building import Settings, build
 from coterie.data.check import check_n_clusters, check_texts
 from coterie.data.duplicates import training_rows
 from coterie.edits import Edits
 from coterie.errors import ConfigError, InputError
 from coterie.methods.base import Answers, Fit
-from coterie.registry import AUTO, Effort, Precision, Settings, build
+from coterie.registry import AUTO, Effort, Precision
 from coterie.types import Labels, Matrix, Progress, Watch, silent
 
 ROWS_AT_ONCE = 50_000

@@ -1,30 +1,18 @@
-"""Method names: what there is, what it is, and how to build it."""
+"""Method names: what there is and what it is. How it is built is in `building`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from coterie.errors import ConfigError
-
 if TYPE_CHECKING:
-    from coterie.features.transformer import TransformerEncoder
-    from coterie.methods.base import Features, Method
-    from coterie.methods.deep import Deep
     from coterie.methods.deep_model import DeepModel
-    from coterie.types import Labels, Look
 
 Effort = Literal["fast", "balanced", "full"]
 FeatureName = Literal["bow", "tfidf", "stems", "lda", "ae", "kate", "sif", "minilm", "tsdae"]
 Precision = Literal["fp32", "int8"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
-PATIENCE: dict[Effort, int] = {"fast": 1, "balanced": 2, "full": 5}
-"""How much longer than `fast` a method without training may look for the best start of k-means."""
-
-RESTARTS = 10
-
 AUTO = "auto"
 DEFAULT_METHOD = "duet"
 
@@ -130,26 +118,6 @@ SELF_TAUGHT = {
 HAC_SD = MethodInfo("hac-sd", "linkage of sparsified similarities, iterative classification", "Rakib et al. 2020")
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What a method may need to be built.
-
-    `own` are the method's own settings by name. `views` are other wordings of every text. `truth`, where known, only
-    enters the history, and so does what `watch` makes of the vectors of all texts at the ends of the phases.
-    """
-
-    n_clusters: int
-    effort: Effort
-    encoder: str
-    precision: Precision
-    word_vectors: str | None
-    random_state: int
-    own: Mapping[str, Any] = field(default_factory=dict)
-    views: Sequence[Sequence[str]] = ()
-    truth: Labels | None = None
-    watch: Look | None = None
-
-
 def known_methods() -> list[MethodInfo]:
     """Every method; `FEATURES+CLUSTERER` stands for all combinations."""
     own = MethodInfo("duet", "encoder and words side by side, smoothed, best of two clusterings", "Coterie")
@@ -163,225 +131,13 @@ def known_methods() -> list[MethodInfo]:
     return [auto, own, *trained, HAC_SD, *combinations]
 
 
-def build(name: str, settings: Settings) -> Method:
-    """The method of this name, or an error that names the nearest one."""
-    if settings.effort not in EFFORTS:
-        raise ConfigError(f"effort={settings.effort!r} is not known: use one of {', '.join(EFFORTS)}")
-    name = DEFAULT_METHOD if name == AUTO else name
-    if name in DEEP:
-        deep = _deep(name, settings)
-        feature = getattr(deep.settings, "features", name)
-        reads_words = feature == "sif" or deep.model.words_wanted(deep.settings) is not None
-        _refuse_unused(name, feature, settings, reads_words)
-        return deep
-    if name in SELF_TAUGHT:
-        method = _self_taught(name, settings)
-    elif name == HAC_SD.name:
-        method = _hac_sd(settings)
-    else:
-        method = _duet(settings) if name == "duet" else _two_step(name, settings)
-    feature = name.split("+")[0]
-    _refuse_unused(name, feature, settings, feature in ("sif", *SELF_TAUGHT))
-    return method
-
-
 def model_class(name: str) -> type[DeepModel]:
     """The model of a trained method."""
-    found: type[DeepModel] = _found_at(DEEP[name][1])
+    found: type[DeepModel] = found_at(DEEP[name][1])
     return found
 
 
-def _found_at(place: str) -> Any:
+def found_at(place: str) -> Any:
+    """What stands there, imported only now: `module:name`."""
     module, class_name = place.split(":")
     return getattr(import_module(module), class_name)
-
-
-def _refuse_unused(name: str, feature: str, settings: Settings, reads_words: bool) -> None:
-    """An option that a method does not use would be ignored without a word."""
-    with_settings = (*DEEP, *SELF_TAUGHT, HAC_SD.name)
-    if settings.own and feature != "tsdae" and name not in with_settings:
-        raise ConfigError(
-            f"the setting {next(iter(settings.own))!r} is of no use to the method {name!r}: leave it out, "
-            f"or use one of {', '.join(with_settings)}"
-        )
-    if settings.views and name not in DEEP:
-        raise ConfigError(
-            f"augmented columns are of no use to the method {name!r}: leave them out, or use one of {', '.join(DEEP)}"
-        )
-    if settings.watch is not None and name not in (*DEEP, *SELF_TAUGHT):
-        raise ConfigError(
-            f"the method {name!r} trains in no phases that could be watched: do not watch it, "
-            f"or use one of {', '.join((*DEEP, *SELF_TAUGHT))}"
-        )
-    if settings.word_vectors is not None and not reads_words:
-        raise ConfigError(
-            f"word vectors are of no use to the method {name!r}: leave them out, or use a method with sif, "
-            f"or one of deccrl, {', '.join(SELF_TAUGHT)}"
-        )
-    if name in ("duet", *DEEP) or feature in ("minilm", "tsdae"):
-        return
-    if feature == "sif" and settings.word_vectors is None:
-        return
-    if (settings.encoder, settings.precision) != ("minilm", "fp32"):
-        raise ConfigError(
-            f"the method {name!r} uses no encoder: leave encoder and precision out, or use another method"
-        )
-
-
-def _duet(settings: Settings) -> Method:
-    from coterie.methods.duet import Duet
-
-    return Duet(_encoder(settings), patience=PATIENCE[settings.effort], random_state=settings.random_state)
-
-
-def _deep(name: str, settings: Settings) -> Deep:
-    from coterie.methods.deep import Deep
-    from coterie.methods.on_features import DeepOnFeatures, FeatureSettings
-    from coterie.methods.settings import read_settings
-
-    model = model_class(name)
-    chosen = read_settings(model.settings_class, settings.own, name)
-    encoder = _encoder(settings, getattr(chosen, "pooling", "mean"))
-    options: dict[str, Any] = {
-        "effort": settings.effort,
-        "random_state": settings.random_state,
-        "views": settings.views,
-        "truth": settings.truth,
-        "watch": settings.watch,
-    }
-    if not isinstance(chosen, FeatureSettings):
-        return Deep(name, model, chosen, encoder, word_vectors=settings.word_vectors, **options)
-    # What the method was told is not for its features.
-    build_features = _FEATURE_BUILDERS[chosen.features]
-    features = encoder if chosen.features == "minilm" else build_features(replace(settings, own={}))
-    return DeepOnFeatures(name, model, chosen, encoder, features=features, **options)
-
-
-def _self_taught(name: str, settings: Settings) -> Method:
-    from coterie.methods.self_taught import SelfTaught
-    from coterie.methods.settings import read_settings
-
-    learner = _found_at(SELF_TAUGHT[name][1])
-    return SelfTaught(
-        name,
-        learner,
-        read_settings(learner.settings_class, settings.own, name),
-        feature_builder(settings),
-        word_vectors=settings.word_vectors,
-        effort=settings.effort,
-        random_state=settings.random_state,
-        truth=settings.truth,
-        watch=settings.watch,
-    )
-
-
-def _hac_sd(settings: Settings) -> Method:
-    from coterie.methods.hac_sd import HacSd, HacSdSettings
-    from coterie.methods.settings import read_settings
-
-    own = read_settings(HacSdSettings, settings.own, HAC_SD.name)
-    return HacSd(own, feature_builder(settings), random_state=settings.random_state)
-
-
-def feature_builder(settings: Settings) -> Callable[[str], Features]:
-    """Makes features by their name."""
-    return lambda feature: _FEATURE_BUILDERS[feature](settings)
-
-
-def _two_step(name: str, settings: Settings) -> Method:
-    from coterie.methods.two_step import TwoStep
-
-    feature, *middle, clusterer = name.split("+") if "+" in name else ("", "")
-    if feature not in FEATURES or clusterer not in CLUSTERERS or middle not in ([], ["umap"]):
-        raise ConfigError(_unknown(name))
-    return TwoStep(
-        _FEATURE_BUILDERS[feature](settings),
-        clusterer,
-        umap=bool(middle),
-        n_init=RESTARTS * PATIENCE[settings.effort],
-        random_state=settings.random_state,
-    )
-
-
-def _unknown(name: str) -> str:
-    import difflib
-
-    feature, _, trained = name.partition("+")
-    if feature in FEATURES and trained in DEEP and hasattr(model_class(trained).settings_class, "features"):
-        return f"method {name!r} is not known: use {trained!r} with the setting features={feature!r}"
-    names = [info.name for info in known_methods()]
-    names += [name.replace("+", "+umap+") for name in names if "+" in name]
-    close = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"method {name!r} is not known: {hint}`coterie methods` lists them all"
-
-
-def _encoder(settings: Settings, pooling: Literal["mean", "cls"] = "mean") -> TransformerEncoder:
-    from coterie.features.transformer import TransformerEncoder
-
-    return TransformerEncoder(settings.encoder, precision=settings.precision, pooling=pooling)
-
-
-def _bow(settings: Settings) -> Features:
-    from coterie.features.bag import BagOfWords
-
-    return BagOfWords()
-
-
-def _tfidf(settings: Settings) -> Features:
-    from coterie.features.bag import Tfidf
-
-    return Tfidf()
-
-
-def _stems(settings: Settings) -> Features:
-    from coterie.features.bag import StemTfidf
-
-    return StemTfidf()
-
-
-def _ae(settings: Settings) -> Features:
-    from coterie.features.compressed import Autoencoded
-
-    return Autoencoded(settings.random_state)
-
-
-def _kate(settings: Settings) -> Features:
-    from coterie.features.compressed import KateCodes
-
-    return KateCodes(settings.random_state)
-
-
-def _lda(settings: Settings) -> Features:
-    from coterie.features.bag import TopicMixture
-
-    return TopicMixture(max(2, settings.n_clusters), random_state=settings.random_state)
-
-
-def _sif(settings: Settings) -> Features:
-    from coterie.features.sif import Sif
-
-    if settings.word_vectors is not None:
-        return Sif(word_vectors=settings.word_vectors)
-    return Sif(_encoder(settings))
-
-
-def _tsdae(settings: Settings) -> Features:
-    from coterie.methods.settings import read_settings
-    from coterie.methods.tsdae import TSDAEFeatures, TSDAESettings
-
-    chosen = read_settings(TSDAESettings, settings.own, "tsdae")
-    return TSDAEFeatures(_encoder(settings, chosen.pooling), chosen, settings.effort, settings.random_state)
-
-
-_FEATURE_BUILDERS: dict[str, Callable[[Settings], Features]] = {
-    "bow": _bow,
-    "tfidf": _tfidf,
-    "stems": _stems,
-    "ae": _ae,
-    "kate": _kate,
-    "lda": _lda,
-    "sif": _sif,
-    "minilm": _encoder,
-    "tsdae": _tsdae,
-}

@@ -9,8 +9,9 @@ import pytest
 from coterie.bench.papers import paper_table, paper_tables
 from coterie.bench.plan import Cell, read_plan
 from coterie.bench.records import data_sets
+from coterie.building import Settings, build
 from coterie.errors import ConfigError
-from coterie.registry import DEEP, EFFORTS, Settings, build
+from coterie.registry import DEEP, EFFORTS
 
 PLANS = sorted((Path(__file__).parents[3] / "benchmarks" / "plans").glob("*.toml"))
 

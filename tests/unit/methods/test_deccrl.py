@@ -11,6 +11,7 @@ import torch
 from scipy.sparse import csr_matrix
 from torch.testing import assert_close
 
+from coterie.building import Settings, build
 from coterie.engine.phase import ENCODER
 from coterie.errors import ConfigError, InputError
 from coterie.features.counted import CountedWords, counted_words
@@ -19,7 +20,6 @@ from coterie.losses.student_t import kl_to_target, student_t, target_distributio
 from coterie.methods.deccrl import DECCRL, DECCRLSettings
 from coterie.methods.deep_model import Task
 from coterie.nn.topics import Bags
-from coterie.registry import Settings, build
 
 Make = Callable[..., Any]
 WIDTH, SCALE = 12, 12**0.5
