@@ -97,7 +97,7 @@ def stages(cells: Cells) -> list[Figure]:
         names = list(dict.fromkeys(name for listed in whole_first for name in listed))
         panels = [panel for metric in SCORES if (panel := _by_stages(metric, names, found)) is not None]
         if panels:
-            notes = [f"k-means on the vectors of all texts; {_seeds(one for one, _ in found)}"]
+            notes = [f"k-means on the vectors of all texts; {_extent([one for one, _ in found])}"]
             figures.append(figure(("stages", method), "Separation by stage", notes, panels))
     return figures
 
@@ -142,7 +142,7 @@ def similarity(cells: Cells) -> list[Figure]:
         ]
         if panels:
             about = ("similarity", own[0].cell.method, own[0].name)
-            notes = [f"{own[0].name}; of one random batch; {_seeds(own)}"]
+            notes = [f"{own[0].name}; of one random batch; {_extent(own)}"]
             figures.append(figure(about, "Similarity in the attention network", notes, panels))
     return figures
 
@@ -154,7 +154,7 @@ def labels(cells: Cells) -> list[Figure]:
         panels = [panel for metric in PERCENT for panel in _by_epochs(own, ("taught", metric), *SCORES[metric])]
         if panels:
             about = ("labels", own[0].cell.method, own[0].name)
-            notes = [f"{own[0].name}; argmax of the soft labels by the true groups; {_seeds(own)}"]
+            notes = [f"{own[0].name}; argmax of the soft labels by the true groups; {_extent(own)}"]
             figures.append(figure(about, "Accuracy of the soft labels", notes, panels))
     return figures
 
@@ -196,7 +196,7 @@ def sweeps(cells: Cells) -> list[Figure]:
         ]
         if panels:
             about = ("sweeps", own[0].cell.method, setting, own[0].name)
-            notes = [f"{own[0].name}; {_seeds(own)}; values in order, not to scale"]
+            notes = [f"{own[0].name}; {_extent(own)}; values in order, not to scale"]
             figures.append(figure(about, f"ACC and NMI over {shown}", notes, panels))
     return figures
 
@@ -255,13 +255,14 @@ def _point(x: float, values: list[float]) -> Point:
     return Point(x, statistics.mean(values), statistics.stdev(values) if len(values) > 1 else None)
 
 
-def _seeds(cells: Iterable[Measured]) -> str:
-    """Of how many seeds the points are."""
+def _extent(cells: Cells) -> str:
+    """Of how many seeds the points are, and of how many texts where not of all."""
     alike = grouped(cells, lambda one: (one.way, one.cell.data_name, json.dumps(dict(one.cell.settings))))
     counts = sorted({len(own) for own in alike.values()})
-    if counts == [1]:
-        return "one seed"
-    return f"mean and standard deviation of {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} seeds"
+    number = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+    seeds = "one seed" if counts == [1] else f"mean and standard deviation of {number} seeds"
+    rows = sorted({one.cell.rows for one in cells if one.cell.rows is not None})
+    return f"{seeds}; {' or '.join(f'{count:,}' for count in rows)} texts of a set at most" if rows else seeds
 
 
 def _shown(metric: str, value: float) -> float:

@@ -60,6 +60,7 @@ def test_a_sweep_has_the_mean_and_the_spread_over_the_seeds(result: Make) -> Non
     assert second.spread is None
     assert [point.y for point in named(nmi)["tweet"].points] == [pytest.approx(20)]
     assert [line.name for line in curves(alone)[0].lines] == ["agnews"]
+    assert "one seed; 10 texts of a set at most" in alone.notes[0]
 
 
 def test_values_that_are_no_numbers_stay_in_their_order(result: Make) -> None:
