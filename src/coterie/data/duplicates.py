@@ -34,10 +34,11 @@ _BETWEEN_WORDS = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True)
 class Duplicates:
-    """`first[row]` is the row that stands for this one: itself, or the earlier one that it repeats."""
+    """`first[row]` is the row that stands for this one: itself, or the earlier one that it repeats; `same[row]` is the
+    first row of its very text, which may itself repeat another but for details."""
 
     first: Labels
-    exact: NDArray[np.bool_]
+    same: Labels
 
     @property
     def kept(self) -> Labels:
@@ -45,34 +46,44 @@ class Duplicates:
         return np.flatnonzero(self.first == np.arange(len(self.first)))
 
     @property
+    def exact(self) -> NDArray[np.bool_]:
+        """Whether a row repeats an earlier one word for word."""
+        return np.asarray(self.same != np.arange(len(self.same)))
+
+    @property
     def near(self) -> NDArray[np.bool_]:
-        """Whether a row repeats another one but for details."""
+        """Whether a row repeats an earlier one but for details, and is the first of its wording."""
         return np.asarray(~self.exact & (self.first != np.arange(len(self.first))))
+
+    @property
+    def reworded(self) -> Labels:
+        """The rows whose text is not that of the row that stands for them."""
+        return np.flatnonzero(self.same != self.first)
 
 
 def find_duplicates(texts: Sequence[str]) -> Duplicates:
     """Which rows repeat which, and whether word for word."""
-    first = _of_equal(texts)
-    exact = first != np.arange(len(texts))
-    rows = np.flatnonzero(~exact)
+    same = _of_equal(texts)
+    rows = np.flatnonzero(same == np.arange(len(texts)))
     keys = [_key(texts[row]) for row in rows.tolist()]
     own = _of_equal(keys)
     different = np.flatnonzero(own == np.arange(len(keys)))
     alike = np.arange(len(keys))
     alike[different] = different[_of_alike([keys[place] for place in different.tolist()])]
-    stands = rows[alike[own]]
-    first[rows] = stands
-    return Duplicates(first[first], exact)
+    first = same.copy()
+    first[rows] = rows[alike[own]]
+    return Duplicates(first[same], same)
 
 
 def training_rows(texts: Sequence[str], n_clusters: int) -> Duplicates:
     """As `find_duplicates`, but only word for word where so few texts would be left that groups could not be learnt."""
     found = find_duplicates(texts)
-    if len(found.kept) >= TEXTS_A_GROUP * n_clusters:
-        return found
-    rows = np.arange(len(texts))
-    exact = _of_equal(texts)
-    return Duplicates(exact, exact != rows)
+    return found if near_weigh_once(found, n_clusters) else Duplicates(found.same, found.same)
+
+
+def near_weigh_once(found: Duplicates, n_clusters: int) -> bool:
+    """Whether enough different texts are left when near duplicates weigh once."""
+    return len(found.kept) >= TEXTS_A_GROUP * n_clusters
 
 
 def _of_equal(values: Sequence[str]) -> Labels:

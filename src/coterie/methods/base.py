@@ -78,12 +78,12 @@ class Fit:
 
     def spread(self, texts: Sequence[str], repeated: Duplicates) -> None:
         """From the texts that were learnt from to all texts: what repeats one word for word has its answer, what is
-        only like it an answer of its own."""
+        only like it, however often, an answer of its own."""
         if len(repeated.kept) == len(texts):
             return
         learnt = np.searchsorted(repeated.kept, repeated.first)
         vectors = self.vectors[learnt]
-        alike = np.flatnonzero(repeated.near)
+        alike = repeated.reworded
         if len(alike):
             vectors[alike] = self.features.transform([texts[row] for row in alike.tolist()])
         self.vectors, self.probabilities = vectors, self.assigner.probabilities(vectors)

@@ -55,6 +55,8 @@ def test_a_copy_of_a_near_duplicate_is_of_the_first() -> None:
     assert found.first.tolist() == [0, 0, 0, 0]
     assert found.exact.tolist() == [False, False, True, True]
     assert found.near.tolist() == [False, True, False, False]
+    assert found.same.tolist() == [0, 1, 1, 0]
+    assert found.reworded.tolist() == [1, 2]
 
 
 def test_texts_of_signs_only_are_not_all_alike() -> None:
@@ -118,6 +120,17 @@ def test_repeated_texts_weigh_once() -> None:
     assert set(repeated.labels_[len(corpus) : len(corpus) + 300]) == {repeated.labels_[0]}
     assert (repeated.predict(corpus + copies) == repeated.labels_).all()
     assert repeated.labels_[0] == 0, "sizes count every row"
+
+
+def test_copies_of_a_near_duplicate_have_its_answer() -> None:
+    """The near duplicate has an answer of its own, and its copies must have that one, not that of what it is like."""
+    corpus = [" ".join(words) for words in combinations(WORDS, 6)][::20]
+    near = corpus[0] + " train"
+    assert training_rows([*corpus, near], 4).first[-1] == 0
+    model = TextClusterer(4, method="bow+kmeans").fit([*corpus, near, near])
+    assert (model.probabilities_[-1] == model.probabilities_[-2]).all()
+    assert (model.vectors_[-1] == model.vectors_[-2]).all()
+    np.testing.assert_array_equal(model.predict_proba([near])[0], model.probabilities_[-1])
 
 
 def test_other_wordings_and_truth_go_with_their_texts(monkeypatch: pytest.MonkeyPatch) -> None:
