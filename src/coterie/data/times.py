@@ -24,7 +24,6 @@ _MONTH = re.compile(r"\d{4}-\d{2}")
 _YEAR = re.compile(r"[12]\d{3}")
 _SECONDS = re.compile(r"\d{9,10}")
 _MILLISECONDS = re.compile(r"\d{12,13}")
-_BASIC_DATE = re.compile(r"\d{8}")
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def _read(cell: Any) -> tuple[date, Precision] | None:
         return cell, "day"
     if isinstance(cell, float) and cell.is_integer():  # a column of whole numbers with gaps
         cell = int(cell)
-    if isinstance(cell, bool) or not isinstance(cell, int | str):
+    if not isinstance(cell, int | str):
         return None
     try:
         return _read_text(str(cell).strip())
@@ -108,6 +107,6 @@ def _read_text(text: str) -> tuple[date, Precision] | None:
         return datetime.fromtimestamp(int(text), UTC).date(), "day"
     if _MILLISECONDS.fullmatch(text):
         return datetime.fromtimestamp(int(text) // 1000, UTC).date(), "day"
-    if not _ISO.fullmatch(text) or (text.isdigit() and not _BASIC_DATE.fullmatch(text)):
+    if not _ISO.fullmatch(text):
         return None
     return datetime.fromisoformat(text).date(), "week" if "W" in text else "day"

@@ -76,17 +76,17 @@ class Shares:
 
         of_value = self.counts / np.maximum(1, self.counts.sum(axis=1, keepdims=True))
         of_group = self.counts / np.maximum(1, self.counts.sum(axis=0, keepdims=True))
-        table = pl.DataFrame(
+        columns, lines = np.nonzero(self.counts.T if self.kind == "value" else np.ones_like(self.counts.T))
+        return pl.DataFrame(
             {
-                "cluster": np.repeat(self.groups, len(self.values)),
-                "name": [name for name in names for _ in self.values],
-                self.kind: pl.Series(self.values * len(self.groups), dtype=pl.String),
-                "count": self.counts.T.ravel(),
-                f"share_of_{self.kind}": of_value.T.ravel(),
-                "share_of_group": of_group.T.ravel(),
+                "cluster": np.array(self.groups)[columns],
+                "name": pl.Series(names, dtype=pl.String).gather(columns),
+                self.kind: pl.Series(self.values, dtype=pl.String).gather(lines),
+                "count": self.counts[lines, columns],
+                f"share_of_{self.kind}": of_value[lines, columns],
+                "share_of_group": of_group[lines, columns],
             }
         )
-        return table if self.kind == "period" else table.filter(pl.col("count") > 0)
 
     def standing_out(self) -> NDArray[np.int8]:
         """Of every count whether it is clearly more (1) or less (-1) than the rows of the other values let expect."""

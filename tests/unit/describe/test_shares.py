@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie.data.times import days_of
@@ -140,6 +140,7 @@ ROWS = st.lists(
 ).filter(lambda rows: any(day for _, day, _ in rows))
 
 
+@settings(deadline=None)
 @given(ROWS)
 def test_counts_are_of_all_rows_and_shares_sum_to_one(rows: list[tuple[int, date | None, str]]) -> None:
     groups = labels(*(group for group, _, _ in rows))
@@ -147,12 +148,17 @@ def test_counts_are_of_all_rows_and_shares_sum_to_one(rows: list[tuple[int, date
     by = by_value(groups, [value for _, _, value in rows], GROUPS)
     sizes = Counter(groups.tolist())
     for shares in (over, by):
-        table = shares.table(NAMES)
-        assert table["count"].sum() == len(rows)
-        for (group,), part in table.group_by("cluster"):
-            assert part["count"].sum() == sizes[group]
-            assert part["share_of_group"].sum() == pytest.approx(1 if sizes[group] else 0)
-        for _, part in table.group_by(shares.kind):
-            assert part[f"share_of_{shares.kind}"].sum() == pytest.approx(1 if part["count"].sum() else 0)
+        of_value: Counter[str | None] = Counter()
+        of_group: Counter[int] = Counter()
+        counts: Counter[Any] = Counter()
+        for group, _, value, count, share_of_value, share_of_group in shares.table(NAMES).rows():
+            of_value[value] += share_of_value
+            of_group[group] += share_of_group
+            for key in (group, ("value", value), "all"):
+                counts[key] += count
+        assert counts["all"] == len(rows)
+        assert {group: counts[group] for group in sizes} == sizes
+        assert all(of_group[group] == pytest.approx(1 if sizes[group] else 0) for group in GROUPS)
+        assert all(share == pytest.approx(1 if counts["value", value] else 0) for value, share in of_value.items())
     assert over.empty == sum(day is None for _, day, _ in rows)
     assert [name for name in over.values if name] == sorted(name for name in over.values if name)
