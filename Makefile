@@ -12,7 +12,7 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 demo: $(READY)
-	$(BIN)/coterie fit src/coterie/demo/support.csv --text message --k 12 --truth theme --out demo-run --force
+	$(BIN)/coterie fit src/coterie/demo/support.csv --text message --k 12 --truth theme --time received --by channel --out demo-run --force
 
 test: $(READY)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2

@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.data.duplicates import Duplicates, find_duplicates
+from coterie.data.junk import find_junk
+from coterie.data.times import days_of
 from coterie.describe.examples import group_borderline, group_examples
 from coterie.describe.hierarchy import Hierarchy, group_hierarchy, nearest_groups
 from coterie.describe.map import text_map
+from coterie.describe.shares import by_value, over_time
 from coterie.describe.words import group_words
 from coterie.edits import Edits, divided
 from coterie.methods.base import Answers
@@ -131,6 +135,29 @@ class Clustering:
     def hierarchy(self) -> Hierarchy:
         """The tree of the groups; `hierarchy.cut(n)` says which of n larger groups each is in."""
         return group_hierarchy(self.model.vectors_, self.labels)
+
+    @cached_property
+    def duplicates(self) -> Duplicates:
+        """Which rows repeat which, word for word or all but."""
+        return find_duplicates(self.texts)
+
+    @cached_property
+    def junk(self) -> NDArray[np.bool_]:
+        """Whether a text holds hardly anything to group by, such as "n/a" or "12345"; it has a group all the same."""
+        return find_junk(self.texts)
+
+    def over_time(self, values: Any) -> pl.DataFrame:
+        """The groups over time, `values` being a date for each text: counts and shares by group and period.
+
+        Columns: cluster, name, period (null for texts without a date), count, share_of_period, share_of_group.
+        """
+        shares = over_time(self.labels, days_of(values), [group.id for group in self.groups])
+        return shares.table([group.name for group in self.groups])
+
+    def by(self, values: Any) -> pl.DataFrame:
+        """The groups by a value for each text: cluster, name, value, count, share_of_value, share_of_group."""
+        shares = by_value(self.labels, values, [group.id for group in self.groups])
+        return shares.table([group.name for group in self.groups])
 
     def merge(self, groups: Sequence[int]) -> Clustering:
         """With these groups as one, which has the number of the first; all other groups keep theirs."""

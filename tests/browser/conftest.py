@@ -108,9 +108,10 @@ def write_fake_run(folder: Path, texts: list[str], groups: int, **changes: Any) 
     centres = random.uniform(-0.8, 0.8, size=(groups, 2))
     points = np.clip(centres[labels] + 0.06 * random.normal(size=(len(texts), 2)), -1, 1)
     text_column, truth_column = changes.get("text_column", "text"), changes.get("truth_column")
-    table = {text_column: texts}
+    table: dict[str, list[Any]] = {text_column: texts}
     if truth_column:
         table[truth_column] = [changes.get("truth", "class {}").format(label) for label in labels]
+    table |= changes.get("columns", {})
     frame = pl.DataFrame(table).with_columns(
         cluster=pl.Series(labels), confidence=pl.Series(random.uniform(0.2, 1, size=len(texts)).astype(np.float32))
     )
@@ -145,6 +146,8 @@ def write_fake_run(folder: Path, texts: list[str], groups: int, **changes: Any) 
             "columns": list(table),
             "text_column": text_column,
             "truth_column": truth_column,
+            "time_column": changes.get("time_column"),
+            "by_column": changes.get("by_column"),
         },
         "versions": {"coterie": "0"},
         "machine": {"system": "Linux"},

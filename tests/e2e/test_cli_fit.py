@@ -31,6 +31,7 @@ def test_every_promised_file_is_there(demo_fit: Any) -> None:
         "assignments.parquet",
         "clusters.json",
         "config.json",
+        "duplicates.csv",
         "hierarchy.json",
         "history.jsonl",
         "map.parquet",

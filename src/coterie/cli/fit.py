@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coterie.cli.console import StageTimes, print_group, print_json, progress_on_stderr
+from coterie.cli.findings import check_shown_columns, print_content, print_shares
 from coterie.errors import ConfigError
 from coterie.registry import Effort, Precision
 
@@ -42,6 +43,12 @@ def fit(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same texts and seed, same groups.")] = 0,
     truth: Annotated[str | None, typer.Option(help="A column with true groups, used only for scores.")] = None,
+    time_column: Annotated[
+        str | None, typer.Option("--time", metavar="COLUMN", help="A column of dates: the groups over time.")
+    ] = None,
+    by_column: Annotated[
+        str | None, typer.Option("--by", metavar="COLUMN", help="A column of values: the groups by each of them.")
+    ] = None,
     outliers: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Mark rows with a confidence below this as outliers; they keep their group."),
@@ -59,7 +66,7 @@ def fit(
     if is_main:
         check_free(out, force)
     own = dict(_setting(written) for written in set_ or [])
-    frame, column, texts, views = _read(file, text, truth, k, augment_columns, outliers)
+    frame, column, texts, views = _read(file, text, truth, k, augment_columns, outliers, time_column, by_column)
     from coterie.api import cluster  # slow to load, so only now that the input is known to be sound
 
     options: dict[str, Any] = {
@@ -90,6 +97,8 @@ def fit(
             started=started,
             force=force,
             outliers_below=outliers,
+            time_column=time_column,
+            by_column=by_column,
         )
     if json:
         print_json(
@@ -118,7 +127,14 @@ def _setting(written: str) -> tuple[str, Any]:
 
 
 def _read(
-    file: str, text: str | None, truth: str | None, k: int, augment_columns: str | None, outliers: float | None
+    file: str,
+    text: str | None,
+    truth: str | None,
+    k: int,
+    augment_columns: str | None,
+    outliers: float | None,
+    time_column: str | None,
+    by_column: str | None,
 ) -> tuple[pl.DataFrame, str, list[str], list[list[str]]]:
     """The table, its text column, its texts and their other wordings, all checked before any heavy work."""
     from coterie.data.check import check_n_clusters, texts_of, values_of
@@ -132,6 +148,7 @@ def _read(
     column = choose_text_column(frame, text, name)
     if truth is not None:
         values_of(frame, check_column(frame, truth, name), name)
+    check_shown_columns(frame, column, name, time_column, by_column)
     check_names_free(frame.columns, name, outliers)
     texts = texts_of(frame, column, name)
     check_n_clusters(texts, k, name=name, option="--k")
@@ -147,6 +164,8 @@ def _print_summary(clustering: Clustering, metrics: dict[str, Any], out: Path) -
         print(f"\n     and {len(clustering.groups) - GROUPS_SHOWN:,} smaller groups, in {out}/clusters.json")
     print()
     _print_evidence(clustering.evidence)
+    print_content(metrics, clustering)
+    print_shares(out)
     if "acc" in metrics:
         scores = ", ".join(f"{name} {100 * metrics[name]:.1f}" for name in ("acc", "nmi", "ari"))
         print(f"Against the truth: {scores}")

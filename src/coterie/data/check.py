@@ -23,7 +23,7 @@ def check_texts(texts: Any, *, column: str = "text", name: str = "texts", first_
     Takes a list, a tuple, any other iterable of str, a NumPy array of shape (n,) or (n, 1), or a column of
     polars, pandas or Arrow. `first_row` is the number of the first row, for tables that come in batches.
     """
-    cells = _as_cells(texts, name)
+    cells = as_cells(texts, name)
     bad = [index for index, cell in enumerate(cells) if _is_bad(cell)]
     if bad:
         raise _bad_rows_error(cells, bad, column, name, first_row)
@@ -84,7 +84,8 @@ def _whole_number(n_clusters: Any, option: str) -> int:
     return k
 
 
-def _as_cells(texts: Any, name: str) -> list[Any]:
+def as_cells(texts: Any, name: str) -> list[Any]:
+    """Give what was handed over as a list, whatever holds it."""
     if isinstance(texts, str | bytes | bytearray):
         kind = "one string" if isinstance(texts, str) else "bytes"
         raise InputError(f"{name}: {kind} was given ({shown(texts)}). Give a list of texts.")
@@ -133,7 +134,7 @@ def _fault(cell: Any) -> tuple[str, str]:
             )
         found = "only white space" if cell else "an empty text"
         return found, "Remove such rows, or fill them in."
-    if _is_missing(cell):
+    if is_missing(cell):
         return f"no text (a missing value: {shown(cell)})", "Remove such rows, or fill them in."
     if isinstance(cell, bytes | bytearray):
         return f"bytes ({shown(cell)})", "Decode them first, e.g. with .decode('utf-8')."
@@ -142,7 +143,8 @@ def _fault(cell: Any) -> tuple[str, str]:
     return f"a {type(cell).__name__} ({shown(cell)})", "Give texts (str) only."
 
 
-def _is_missing(cell: Any) -> bool:
+def is_missing(cell: Any) -> bool:
+    """Whether a cell is no value at all."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):  # pandas, which is not imported
         return True
     return isinstance(cell, float) and cell != cell

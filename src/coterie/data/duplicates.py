@@ -94,8 +94,12 @@ def _of_equal(values: Sequence[str]) -> Labels:
 
 def _key(text: str) -> str:
     """What is compared: words without case, links and punctuation; the text itself where nothing else is left."""
-    folded = text[:LONGEST].casefold()
-    return _BETWEEN_WORDS.sub(" ", _LINK.sub(" ", folded)).strip() or folded
+    return words_only(text[:LONGEST]) or text[:LONGEST].casefold()
+
+
+def words_only(text: str) -> str:
+    """Letters and digits in lower case, one space between words; links are left out."""
+    return _BETWEEN_WORDS.sub(" ", _LINK.sub(" ", text.casefold())).strip()
 
 
 def _of_alike(keys: Sequence[str]) -> Labels:

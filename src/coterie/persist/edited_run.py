@@ -38,6 +38,7 @@ class EditedRun:
 
     def write(self, edits: Edits) -> list[dict[str, Any]]:
         """Makes these the edits of the run; gives back what `clusters.json` then says of each group."""
+        from coterie.persist.derived import write_shares
         from coterie.report.build import write_report
 
         before = [str(edit) for edit in self.model.edits_.log]
@@ -50,6 +51,7 @@ class EditedRun:
                 write_json_atomic(draft / "clusters.json", [_named(group, edits) for group in self.run.groups()])
             write_edits(self.model, draft / "model")
             written = Run(draft, self.run.config)
+            write_shares(written)
             write_report(written, written.report_path)
             groups = written.groups()
             if edits_in_words(self.run.model_path) != before:

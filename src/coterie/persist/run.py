@@ -36,13 +36,16 @@ OUR_COLUMNS = ("cluster", "confidence", "outlier")
 RUN_FILES = {
     "assignments.csv",
     "assignments.parquet",
+    "by.csv",
     "clusters.json",
     "config.json",
+    "duplicates.csv",
     "hierarchy.json",
     "history.jsonl",
     "map.parquet",
     "metrics.json",
     "model",
+    "over_time.csv",
     "report.html",
 }
 """All that a run consists of: a folder with anything else in it is never replaced."""
@@ -117,11 +120,14 @@ def write_run(
     started: float,
     force: bool,
     outliers_below: float | None = None,
+    time_column: str | None = None,
+    by_column: str | None = None,
 ) -> dict[str, Any]:
     """Writes the whole folder or nothing; gives back what is in `metrics.json`."""
+    from coterie.persist.derived import content_counts, write_duplicates, write_shares
     from coterie.report.build import write_report
 
-    scores = all_scores(clustering, frame, truth_column, outliers_below)
+    scores = all_scores(clustering, frame, truth_column, outliers_below) | content_counts(clustering)
     with new_folder(folder, replace=force) as draft:
         write_groups(draft, clustering, frame, outliers_below)
         with table_writer(draft / "map.parquet") as writer:
@@ -132,8 +138,11 @@ def write_run(
         metrics = {**scores, "seconds": seconds, "peak_memory_mb": round(peak_memory_mb(), 1)}
         write_json_atomic(draft / "metrics.json", metrics)
         document = _config(clustering, frame, text_column, truth_column, input_name, outliers_below)
+        document["input"] |= {"time_column": time_column, "by_column": by_column}
         write_json_atomic(draft / "config.json", document)
         run = Run(draft, document)
+        write_duplicates(draft, clustering)
+        write_shares(run)
         write_report(run, run.report_path)
         check_free(folder, force)  # again: the fit may have taken long
     return metrics

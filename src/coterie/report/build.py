@@ -17,6 +17,7 @@ from coterie.data.atomic import write_text_atomic
 from coterie.errors import ModelFormatError
 from coterie.report.colours import DARK, LIGHT, SHAPES, group_styles
 from coterie.report.page import content_policy, page_file, page_script, page_template
+from coterie.report.sections import LONGEST_LABEL, LONGEST_TEXT, by_data, over_time_data, repeats_data, shortened
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 200_000
 """More rows than this are shown by an even sample; what is said of the groups is always about all rows."""
 
-LONGEST_TEXT = 1000
-LONGEST_LABEL = 200
 MOST_CLASSES = 200
 CONFIDENCE_BINS = 20
 STEPS_ON_MAP = 65_535
@@ -66,10 +65,11 @@ def report_data(run: Run) -> dict[str, Any]:
         own = confidence[labels == at]
         group["histogram"] = np.histogram(own, bins=CONFIDENCE_BINS, range=(0, 1))[0].tolist()
         group["colour"], group["shape"] = style
-        group["examples"] = [_shortened(text, LONGEST_TEXT) for text in group["examples"]]
+        group["examples"] = [shortened(text, LONGEST_TEXT) for text in group["examples"]]
         for text in group["borderline"]:
-            text["text"] = _shortened(text["text"], LONGEST_TEXT)
-    texts = frame.get_column(run.text_column).cast(str).gather(rows)
+            text["text"] = shortened(text["text"], LONGEST_TEXT)
+    all_texts = frame.get_column(run.text_column).cast(str)
+    texts = all_texts.gather(rows)
     return {
         "rows": len(frame),
         "groups": groups,
@@ -83,8 +83,11 @@ def report_data(run: Run) -> dict[str, Any]:
             "group": _as_base64(labels[rows], "<u4"),
             "confidence": _as_base64(confidence[rows], "<f4"),
         },
-        "texts": [_shortened(text, LONGEST_TEXT) for text in texts],
+        "texts": [shortened(text, LONGEST_TEXT) for text in texts],
         "truth": _truth(run, frame, labels, rows),
+        "over_time": over_time_data(run, frame, place),
+        "by": by_data(run, frame, place),
+        "repeats": repeats_data(all_texts.to_list(), labels),
         "metrics": run.metrics(),
         "history": run.history(),
         "config": run.config,
@@ -92,7 +95,7 @@ def report_data(run: Run) -> dict[str, Any]:
 
 
 def _title(input_name: str) -> str:
-    return "standard input" if input_name == "-" else _shortened(PurePath(input_name).name, LONGEST_LABEL)
+    return "standard input" if input_name == "-" else shortened(PurePath(input_name).name, LONGEST_LABEL)
 
 
 def _rows_shown(count: int) -> NDArray[np.int64]:
@@ -141,13 +144,13 @@ def _truth(run: Run, frame: pl.DataFrame, labels: NDArray[np.int64], rows: NDArr
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     codes = rank[codes]
-    shown = [_shortened(str(name), LONGEST_LABEL) for name in names[order]]
+    shown = [shortened(str(name), LONGEST_LABEL) for name in names[order]]
     if len(shown) > MOST_CLASSES:
         codes, shown = np.minimum(codes, MOST_CLASSES - 1), [*shown[: MOST_CLASSES - 1], "all others"]
     table = np.zeros((len(shown), int(labels.max()) + 1), dtype=np.int64)
     np.add.at(table, (codes, labels), 1)
     return {
-        "column": _shortened(column, LONGEST_LABEL),
+        "column": shortened(column, LONGEST_LABEL),
         "names": shown,
         "table": table.tolist(),
         "order": _beside_their_groups(table),
@@ -162,10 +165,6 @@ def _beside_their_groups(table: NDArray[np.int64]) -> list[int]:
     classes, groups = linear_sum_assignment(table, maximize=True)
     matched = [int(one) for one in classes[np.argsort(groups)]]
     return [*matched, *(one for one in range(len(table)) if one not in set(matched))]
-
-
-def _shortened(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _as_base64(values: NDArray[Any], kind: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jinja2 import Template
 
-SCRIPTS = ("data.js", "shapes.js", "map.js", "charts.js", "cards.js", "report.js")
+SCRIPTS = ("data.js", "shapes.js", "map.js", "charts.js", "cards.js", "shares.js", "repeats.js", "report.js")
 
 
 def page_file(name: str) -> str:

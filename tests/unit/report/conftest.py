@@ -43,6 +43,8 @@ def make_run(tmp_path: Path) -> MakeRun:
         truth_column: str | None = None,
         input_name: str = "texts.csv",
         outliers_below: float | None = None,
+        time_column: str | None = None,
+        by_column: str | None = None,
     ) -> Run:
         write_run(
             tmp_path / "run",
@@ -55,6 +57,8 @@ def make_run(tmp_path: Path) -> MakeRun:
             started=time.monotonic(),
             force=True,
             outliers_below=outliers_below,
+            time_column=time_column,
+            by_column=by_column,
         )
         return Run.open(tmp_path / "run")
 

@@ -29,6 +29,7 @@ class Report {
     this.writeEdits();
     this.writeCards();
     this.writeRest();
+    this.writeSections();
     this.listen();
     this.cut(this.left);
     this.choose();
@@ -85,6 +86,7 @@ class Report {
     for (const button of byId("legend").querySelectorAll("button")) {
       button.setAttribute("aria-pressed", this.chosen.has(Number(button.dataset.place)));
     }
+    for (const section of this.sections) section.choose(this.chosen);
     byId("legend").classList.toggle("filtered", this.chosen.size > 0);
     byId("all-groups").hidden = !this.chosen.size;
   }
@@ -311,6 +313,20 @@ class Report {
       ["Machine", facts(data.config.machine)],
     ];
     byId("facts-tables").replaceChildren(...tables.filter(([, rows]) => rows.length).map(([name, rows]) => factsTable(name, rows)));
+  }
+
+  // What not every run has; those that go by groups are told which are chosen.
+  writeSections() {
+    const { data } = this;
+    const toggle = (group) => this.toggle(group);
+    for (const name of ["over_time", "by", "repeats"]) {
+      for (const part of document.querySelectorAll(`[data-part=${name}]`)) part.hidden = !data[name];
+    }
+    this.sections = [];
+    if (data.over_time) this.sections.push(new OverTime(byId("periods"), data, toggle));
+    if (data.by) this.sections.push(new ByValue(byId("values"), data, toggle));
+    if (data.by) byId("by-title").textContent = `By ${data.by.column}`;
+    if (data.repeats) writeRepeats(byId("repeats"), data, (group) => this.showOnly(group));
   }
 
   writeTruth() {
