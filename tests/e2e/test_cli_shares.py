@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from datetime import date, timedelta
@@ -169,3 +170,26 @@ def test_columns_that_cannot_be_used(refused: Cli, tmp_path: Path, options: tupl
     ]
     (tmp_path / "in.csv").write_text("\n".join(["text,day,channel,gaps,empty", *lines]))
     assert message in refused("fit", "in.csv", *OPTIONS[2:], "--k", 2, "--out", "run", *options)
+
+
+def test_tables_follow_edits(counted: Any, run_cli: Cli, tmp_path: Path) -> None:
+    fitted, _, _ = counted
+    folder = Path(shutil.copytree(fitted, tmp_path / "run"))
+    done = run_cli("edit", folder, "merge", 3, 1, "--quiet")
+    assert done.code == 0, done.err
+    for name, line in (("over_time.csv", "period"), ("by.csv", "value")):
+        before, after = rows_of(fitted / name), rows_of(folder / name)
+        assert {row["cluster"] for row in after} == {"0", "2", "3"}
+        joined: Counter[str] = Counter()
+        for row in before:
+            joined[row[line]] += int(row["count"]) if row["cluster"] in ("1", "3") else 0
+        # What occurs nowhere need not be in the table.
+        assert +Counter({row[line]: int(row["count"]) for row in after if row["cluster"] == "3"}) == +joined
+    kept = [json.loads((run / "metrics.json").read_text())["exact_duplicates"] for run in (fitted, folder)]
+    assert kept[0] == kept[1] > 0
+    assert run_cli("edit", folder, "rename", 3, "joined", "--quiet").code == 0
+    assert "joined" in {row["name"] for row in rows_of(folder / "by.csv")}
+    for _ in range(2):
+        assert run_cli("edit", folder, "undo", "--quiet").code == 0
+    for name in ("over_time.csv", "by.csv", "duplicates.csv", "report.html"):
+        assert (folder / name).read_bytes() == (fitted / name).read_bytes()
