@@ -58,6 +58,8 @@ def test_cells_that_are_not_there() -> None:
     lost = [{"cell": Cell("aecl", "tweet", seed).as_json(), "status": "missing"} for seed in (1, 2)]
     failed = {"cell": Cell("aecl", "agnews", 0).as_json(), "status": "failed", "error": "no"}
     assert lines([cell("tweet", 0), *lost])[0][-1] == "1, others missing"
+    assert lines(lost) == []
+    assert cost_table([cell("tweet", 0), *lost], ["acc"]).notes[-1] == "Not run yet: 2 of 3 cells."
     (row,) = lines([failed])
     assert row == ["aecl (fast)", "agnews", "failed", *[""] * (len(COLUMNS) - 2)]
 
