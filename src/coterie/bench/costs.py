@@ -33,10 +33,6 @@ def cost_table(results: Sequence[dict[str, Any]], metrics: Sequence[str]) -> Tab
     return Table(list(COLUMNS), rows, [], [NOTE.format(scores=" / ".join(metrics)), *waiting])
 
 
-def _was_run(results: Sequence[dict[str, Any]]) -> bool:
-    return any(result["status"] != MISSING for result in results)
-
-
 def _entries(results: Sequence[dict[str, Any]], metrics: Sequence[str]) -> list[Entry]:
     done = [result for result in results if result["status"] == "done"]
     lost = [status for status in ("failed", MISSING) if any(result["status"] == status for result in results)]
