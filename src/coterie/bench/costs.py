@@ -25,9 +25,8 @@ def cost_table(results: Sequence[dict[str, Any]], metrics: Sequence[str]) -> Tab
     for result in results:
         cell = Cell(**result["cell"])
         cells[cell.row, cell.data_name].append(result)
-    rows = [
-        (name, [Entry(data), *_entries(found, metrics)]) for (name, data), found in cells.items() if _was_run(found)
-    ]
+    run = {where: found for where, found in cells.items() if any(result["status"] != MISSING for result in found)}
+    rows = [(name, [Entry(data), *_entries(found, metrics)]) for (name, data), found in run.items()]
     missing = sum(result["status"] == MISSING for result in results)
     waiting = [f"Not run yet: {missing:,} of {len(results):,} cells."] if missing else []
     return Table(list(COLUMNS), rows, [], [NOTE.format(scores=" / ".join(metrics)), *waiting])
