@@ -25,6 +25,7 @@ from coterie.errors import ConfigError, InputError
 from coterie.methods.base import Answers, Fit, labels_of
 from coterie.methods.nearest_centre import NearestCentre
 from coterie.types import Labels, Matrix
+from coterie.vectors import distinct_rows
 
 if TYPE_CHECKING:
     from coterie.estimator import TextClusterer
@@ -192,15 +193,13 @@ def divided(model: TextClusterer, texts: Sequence[str], group: int, into: int) -
     check_division(model.edits_, texts, model.labels_, group, into)
     rows = np.flatnonzero(model.labels_ == group)
     learnt = rows[training_rows([texts[row] for row in rows.tolist()], into).kept]
+    apart = len(distinct_rows(model.vectors_[learnt])[0])
+    _check_parts(group, into, apart, f"this method can tell only {apart:,} of its texts apart")
     steps = TwoStep(model.features_, "kmeans", random_state=model.random_state)
     found = Fit(model.features_, steps.grouped(model.vectors_[learnt], into).assigner, model.vectors_[rows])
     found.number_by_size()
     parts = len(np.unique(found.labels))
-    if parts < into:
-        raise InputError(
-            f"group {group}: {into:,} parts were asked for, but only {parts:,} can be told apart. "
-            f"Ask for at most {parts:,}."
-        )
+    _check_parts(group, into, parts, f"only {parts:,} were found")
     assert isinstance(found.assigner, NearestCentre)
     return model.edits_.divided(group, found.assigner)
 
@@ -210,13 +209,16 @@ def check_division(edits: Edits, texts: Sequence[str], labels: Labels, group: An
     number = edits.known(group)
     if isinstance(into, bool) or not isinstance(into, int | np.integer) or into < 2:
         raise ConfigError(f"group {number} cannot be split into {shown(into)}: give a whole number from 2 on")
-    distinct = len({texts[row] for row in np.flatnonzero(labels == number).tolist()})
-    if into > distinct:
-        raise InputError(
-            f"group {number}: {into:,} parts were asked for, but it has only {distinct:,} distinct "
-            f"{'text' if distinct == 1 else 'texts'}. "
-            + (f"Ask for at most {distinct:,}." if distinct > 1 else "It cannot be split.")
-        )
+    different = len({texts[row] for row in np.flatnonzero(labels == number).tolist()})
+    _check_parts(
+        number, into, different, f"it has only {different:,} different {'text' if different == 1 else 'texts'}"
+    )
+
+
+def _check_parts(group: int, into: int, most: int, found: str) -> None:
+    if into > most:
+        advice = f"Ask for at most {most:,}." if most > 1 else "It cannot be split."
+        raise InputError(f"group {group}: {into:,} parts were asked for, but {found}. {advice}")
 
 
 def clean_name(name: str) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import coterie
 from coterie.edits import Edits, Merge, Split
 from coterie.methods.base import Answers, labels_of
 from coterie.methods.nearest_centre import NearestCentre
@@ -121,6 +123,47 @@ def test_a_text_is_answered_the_same_alone_and_in_company(world: World, data: st
     alone = world.answers(edits, [row])
     assert alone.labels.tolist() == [together.labels[row]]
     np.testing.assert_array_equal(alone.probabilities[0], together.probabilities[row])
+
+
+TEXTS = [
+    f"the {words[row % 4]} and the {words[(row + 1 + row // 4) % 4]} number {row}"
+    for words in (
+        ("flour", "yeast", "dough", "oven"),
+        ("roses", "compost", "lawn", "seeds"),
+        ("loan", "bank", "rate", "fee"),
+    )
+    for row in range(14)
+]
+"""Two of each kind are all but the same."""
+
+
+@cache
+def clustering() -> coterie.Clustering:
+    return coterie.cluster([*TEXTS, *TEXTS[:3]], 4, method="tfidf+kmeans")
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.data())
+def test_predict_gives_the_labels_whatever_was_done(data: st.DataObject) -> None:
+    edited = clustering()
+    for _ in range(data.draw(st.integers(1, 4))):
+        acts = ["split"] + ["merge"] * (len(edited.groups) > 1) + ["undo"] * bool(edited.edits.log)
+        act = data.draw(st.sampled_from(acts))
+        if act == "undo":
+            edited = edited.undo()
+        elif act == "merge":
+            ids = st.sampled_from([group.id for group in edited.groups])
+            edited = edited.merge(data.draw(st.lists(ids, min_size=2, max_size=3, unique=True)))
+        else:
+            large = [group for group in edited.groups if group.size >= 6]
+            edited = edited.split(data.draw(st.sampled_from(large)).id, into=2) if large else edited
+    answers = edited.model.answers(edited.texts)
+    np.testing.assert_array_equal(answers.labels, edited.labels)
+    np.testing.assert_array_equal(answers.probabilities, edited.probabilities)
+    for row in data.draw(st.lists(st.integers(0, len(TEXTS) - 1), min_size=1, max_size=2)):
+        assert edited.predict([edited.texts[row]]).tolist() == [edited.labels[row]]
+    assert [group.id for group in edited.groups] == edited.edits.live == np.unique(edited.labels).tolist()
+    assert edited.labels[-3:].tolist() == edited.labels[:3].tolist()  # equal texts, equal groups
 
 
 @given(worlds)

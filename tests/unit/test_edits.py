@@ -12,6 +12,7 @@ import coterie
 from coterie.edits import Edits, clean_name
 from coterie.errors import ConfigError, InputError
 from coterie.methods.nearest_centre import NearestCentre
+from coterie.methods.two_step import TwoStep
 
 # Four groups; the second text is in 2, but 0 and 1 together are likelier.
 FITTED = np.array([[0.7, 0.1, 0.1, 0.1], [0.3, 0.25, 0.4, 0.05], [0.1, 0.6, 0.2, 0.1], [0, 0, 0, 1]], dtype=np.float32)
@@ -162,6 +163,22 @@ def test_a_split_divides_by_meaning_and_numbers_by_size(found: coterie.Clusterin
     np.testing.assert_array_equal(again.probabilities, split.probabilities)
 
 
+def test_a_text_that_repeats_another_weighs_once_in_a_split(
+    found: coterie.Clustering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learnt_from: list[int] = []
+    grouped = TwoStep.grouped
+
+    def watched(self: TwoStep, vectors: Any, *args: Any) -> Any:
+        learnt_from.append(len(vectors))
+        return grouped(self, vectors, *args)
+
+    monkeypatch.setattr(TwoStep, "grouped", watched)
+    split = found.split(0, into=3)
+    assert learnt_from == [20]
+    assert sum(group.size for group in split.groups if group.id in (0, 3, 4)) == 23
+
+
 def test_undo_leads_back_bit_for_bit(found: coterie.Clustering) -> None:
     named = found.rename(2, "the garden")
     edited = named.merge([0, 2]).split(0, into=4).rename(5, "x").merge([1, 5])
@@ -193,7 +210,7 @@ def test_a_given_name_is_shown_everywhere(found: coterie.Clustering) -> None:
         (0, 1, "cannot be split into 1: give a whole number from 2 on"),
         (0, True, "cannot be split into True"),
         (0, 2.0, "cannot be split into 2.0"),
-        (0, 21, "group 0: 21 parts were asked for, but it has only 20 distinct texts. Ask for at most 20."),
+        (0, 21, "group 0: 21 parts were asked for, but it has only 20 different texts. Ask for at most 20."),
     ],
 )
 def test_splits_that_cannot_be(found: coterie.Clustering, group: int, into: Any, message: str) -> None:
@@ -203,9 +220,9 @@ def test_splits_that_cannot_be(found: coterie.Clustering, group: int, into: Any,
 
 def test_a_group_that_is_one_text_cannot_be_split() -> None:
     found = coterie.cluster(["a bee"] * 3 + ["the sea", "sea the"], 2, method="tfidf+kmeans")
-    with pytest.raises(InputError, match=r"only 1 distinct text\. It cannot be split"):
+    with pytest.raises(InputError, match=r"only 1 different text\. It cannot be split"):
         found.split(0, into=2)
-    with pytest.raises(InputError, match="sees only 1 different texts"):
+    with pytest.raises(InputError, match=r"can tell only 1 of its texts apart\. It cannot be split"):
         found.split(1, into=2)  # two texts, but not by their words
 
 

@@ -16,6 +16,7 @@ from coterie.methods.base import Fit
 from coterie.methods.deccrl import DECCRL, DECCRLSettings
 from coterie.methods.deep import Deep
 from coterie.methods.topics import GroupTopics, learn_topics
+from coterie.result import describe
 
 THEMES = {
     "bread": ("flour", "yeast", "dough", "oven", "crust"),
@@ -73,6 +74,22 @@ def test_every_group_has_the_topics_of_its_own_texts(fitted: TextClusterer, text
     for group in range(3):
         weights = [topic.weight for topic in topics.of_group(group)]
         np.testing.assert_allclose(mixtures[fitted.labels_ == group].mean(axis=0), weights, atol=1e-4)
+
+
+def test_edited_groups_have_the_topics_of_the_texts_they_have_now(fitted: TextClusterer, texts: list[str]) -> None:
+    found = describe(texts, fitted)
+    merged = found.merge([2, 0])
+    assert merged.groups[0].topics == found.groups[1].topics  # which has nothing to do with it
+    first, second = (found.groups[group] for group in (0, 2))
+    topics, size = merged.groups[1].topics, first.size + second.size
+    assert [topic.id for topic in topics] == [0, 1, 2, 3]
+    assert [topic.words for topic in topics] == [topic.words for topic in (*first.topics, *second.topics)]
+    shares = [group.size / size * topic.weight for group in (first, second) for topic in group.topics]
+    np.testing.assert_allclose([topic.weight for topic in topics], shares, atol=1e-3)
+    part = merged.split(2, into=2).groups[-1]
+    own = fitted.labels_[merged.split(2, into=2).labels == part.id]
+    assert len(part.topics) == 2 * len(set(own.tolist()))
+    assert sum(topic.weight for topic in part.topics) == pytest.approx(1, abs=1e-3)
 
 
 @pytest.mark.parametrize("kept", ["two-view start", "trained head"])
