@@ -139,9 +139,11 @@ def test_nothing_is_said_where_there_is_nothing(run_cli: Cli, small_fit: Any, tm
 
 def test_one_row_is_said_as_one(run_cli: Cli, tmp_path: Path) -> None:
     lines = ["bread rises slowly", "trains leave at noon", "roses need pruning", "bread rises slowly", "-"]
+    lines.append("Trains leave at noon!")
     (tmp_path / "in.txt").write_text("\n".join(lines) + "\n")
     done = run_cli("fit", tmp_path / "in.txt", "--k", 2, "--method", "tfidf+kmeans", "--out", tmp_path / "run")
-    assert "\n1 row repeats another word for word: each text weighs once\n" in done.out
+    repeated = "1 row repeats another word for word, 1 all but: equal texts weigh once, near ones by themselves"
+    assert f"\n{repeated} (too few texts)\n" in done.out
     assert '\n1 row holds hardly anything to group by, such as "-"\n' in done.out
 
 

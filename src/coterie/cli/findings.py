@@ -38,7 +38,7 @@ def print_content(metrics: dict[str, Any], clustering: Clustering) -> None:
     if exact or near:
         weighs = "each text weighs once"
         if near and not near_weigh_once(clustering.duplicates, len(clustering.groups)):
-            weighs = "word for word, each text weighs once"
+            weighs = "equal texts weigh once, near ones by themselves (too few texts)"
         parts = [f"{exact:,} {_rows_repeat(exact)} another word for word"] if exact else []
         parts.append(f"{near:,} all but" if exact else f"{near:,} {_rows_repeat(near)} another all but word for word")
         print(f"{', '.join(parts if near else parts[:1])}: {weighs}")

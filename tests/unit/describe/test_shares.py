@@ -121,6 +121,7 @@ def test_rising_and_falling() -> None:
     assert steepest(changes) == (changes[0], changes[1])
     assert steepest(changes[2:]) == (None, None)
     assert steepest(changes[:1]) == (changes[0], None)
+    assert steepest(changes[1:2]) == (None, changes[1])
 
 
 def test_two_periods_have_no_thirds() -> None:
