@@ -210,9 +210,8 @@ def check_division(edits: Edits, texts: Sequence[str], labels: Labels, group: An
     if isinstance(into, bool) or not isinstance(into, int | np.integer) or into < 2:
         raise ConfigError(f"group {number} cannot be split into {shown(into)}: give a whole number from 2 on")
     different = len({texts[row] for row in np.flatnonzero(labels == number).tolist()})
-    _check_parts(
-        number, into, different, f"it has only {different:,} different {'text' if different == 1 else 'texts'}"
-    )
+    noun = "text" if different == 1 else "texts"
+    _check_parts(number, int(into), different, f"it has only {different:,} different {noun}")
 
 
 def _check_parts(group: int, into: int, most: int, found: str) -> None:
