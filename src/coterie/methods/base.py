@@ -83,6 +83,8 @@ class Fit:
             return
         self.vectors = spread_vectors(self.vectors, self.features, texts, repeated)
         self.probabilities = self.assigner.probabilities(self.vectors)
+        if self.topics is not None:
+            self.topics.weigh(texts, self.labels)
 
     def number_by_size(self) -> None:
         """Group 0 becomes the largest; of equals, the one whose first text comes first."""

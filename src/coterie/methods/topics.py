@@ -73,6 +73,12 @@ class GroupTopics:
         sums = np.stack([mixtures[groups == group].sum(axis=0) for group in found])
         return self._of_groups(found.tolist(), np.asarray(sums / len(texts), dtype=np.float32))
 
+    def weigh(self, texts: Sequence[str], groups: Labels) -> None:
+        """The topics' shares in the groups are from now on those in these texts."""
+        mixtures = self.mixtures(texts)
+        for group in np.unique(groups):
+            self.weights[group] = mixtures[groups == group].mean(axis=0)
+
     def _of_groups(self, groups: Sequence[int], weights: Matrix) -> list[Topic]:
         pairs = [(place, topic) for place in range(len(groups)) for topic in range(weights.shape[1])]
         return [
