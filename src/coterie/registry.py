@@ -184,6 +184,11 @@ def build(name: str, settings: Settings) -> Method:
     return method
 
 
+def reads_encoder(name: str) -> bool:
+    """Whether a method looks at texts through the encoder that was given."""
+    return name in (AUTO, DEFAULT_METHOD, *DEEP) or name.split("+")[0] in ("minilm", "tsdae")
+
+
 def model_class(name: str) -> type[DeepModel]:
     """The model of a trained method."""
     found: type[DeepModel] = _found_at(DEEP[name][1])
@@ -212,7 +217,7 @@ def _refuse_unused(name: str, feature: str, settings: Settings, reads_words: boo
             f"word vectors are of no use to the method {name!r}: leave them out, or use a method with sif, "
             f"or one of deccrl, {', '.join(SELF_TAUGHT)}"
         )
-    if name in ("duet", *DEEP) or feature in ("minilm", "tsdae"):
+    if reads_encoder(name):
         return
     if feature == "sif" and settings.word_vectors is None:
         return

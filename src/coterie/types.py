@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ Matrix = NDArray[np.float32]
 
 Labels = NDArray[np.int64]
 """One group number per text, 0 to k - 1."""
+
+NClusters = int | Literal["auto"] | Sequence[int]
+"""How many groups: a number, `"auto"`, or a range such as (5, 40) to choose from."""
 
 
 class Progress(Protocol):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from coterie.result import Clustering
+    from coterie.types import NClusters
 
 EXAMPLES_SHOWN = 2
 GROUPS_SHOWN = 30
@@ -25,7 +26,7 @@ def fit(
     file: Annotated[
         str, typer.Argument(help="CSV, TSV, JSONL, Parquet or plain text, also .gz; - for standard input.")
     ],
-    k: Annotated[int, typer.Option("--k", help="How many groups.")],
+    k: Annotated[str, typer.Option("--k", help="How many groups: a number, auto, or a range such as 5-40.")],
     out: Annotated[Path, typer.Option(help="The run folder to write.")],
     text: Annotated[str | None, typer.Option(help="The column with the texts.")] = None,
     method: Annotated[str, typer.Option(help="See `coterie methods`.")] = "auto",
@@ -52,6 +53,7 @@ def fit(
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Group the texts of FILE and write labels, words, scores, a report and the model to a run folder."""
+    from coterie.data.check import written_n_clusters
     from coterie.engine.ranks import process_rank
     from coterie.persist.run import check_free, write_run
 
@@ -60,11 +62,12 @@ def fit(
     if is_main:
         check_free(out, force)
     own = dict(_setting(written) for written in set_ or [])
-    frame, column, texts, views = _read(file, text, truth, k, augment_columns, outliers)
+    n_clusters = written_n_clusters(k, "--k")
+    frame, column, texts, views = _read(file, text, truth, n_clusters, augment_columns, outliers)
     from coterie.api import cluster  # slow to load, so only now that the input is known to be sound
 
     options: dict[str, Any] = {
-        "n_clusters": k,
+        "n_clusters": n_clusters,
         "method": method,
         "effort": effort,
         "encoder": encoder,
@@ -119,7 +122,12 @@ def _setting(written: str) -> tuple[str, Any]:
 
 
 def _read(
-    file: str, text: str | None, truth: str | None, k: int, augment_columns: str | None, outliers: float | None
+    file: str,
+    text: str | None,
+    truth: str | None,
+    n_clusters: NClusters,
+    augment_columns: str | None,
+    outliers: float | None,
 ) -> tuple[pl.DataFrame, str, list[str], list[list[str]]]:
     """The table, its text column, its texts and their other wordings, all checked before any heavy work."""
     from coterie.data.check import check_n_clusters, texts_of, values_of
@@ -135,7 +143,7 @@ def _read(
         values_of(frame, check_column(frame, truth, name), name)
     check_names_free(frame.columns, name, outliers)
     texts = texts_of(frame, column, name)
-    check_n_clusters(texts, k, name=name, option="--k")
+    check_n_clusters(texts, n_clusters, name=name, option="--k")
     names = [part.strip() for part in (augment_columns or "").split(",") if part.strip()]
     views = [texts_of(frame, check_column(frame, view, name, "--augment-columns"), name) for view in names]
     return frame, column, texts, views
