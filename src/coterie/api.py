@@ -8,19 +8,22 @@ from typing import Any
 from coterie.data.check import check_texts
 from coterie.estimator import TextClusterer
 from coterie.result import Clustering, describe
-from coterie.types import Progress, silent
+from coterie.types import NClusters, Progress, silent
 
 
 def cluster(
     texts: Sequence[str],
-    n_clusters: int,
+    n_clusters: NClusters,
     *,
     views: Sequence[Sequence[str]] = (),
     truth: Sequence[Any] | None = None,
     progress: Progress = silent,
     **options: Any,
 ) -> Clustering:
-    """Groups texts into exactly `n_clusters` groups; `options` are those of `TextClusterer`, `views` those of `fit`."""
+    """Groups texts into exactly `n_clusters` groups, or into as many as there is evidence for ("auto", or a range).
+
+    `options` are those of `TextClusterer`, `views` those of `fit`.
+    """
     texts = check_texts(texts)
     model = TextClusterer(n_clusters, **options).fit(texts, truth, views=views, progress=progress)
     progress("describing the groups", 0, 1)

@@ -21,6 +21,7 @@ from coterie.registry import (
     found_at,
     known_methods,
     model_class,
+    reads_encoder,
 )
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _refuse_unused(name: str, feature: str, settings: Settings, reads_words: boo
             f"word vectors are of no use to the method {name!r}: leave them out, or use a method with sif, "
             f"or one of deccrl, {', '.join(SELF_TAUGHT)}"
         )
-    if name in ("duet", *DEEP) or feature in ("minilm", "tsdae"):
+    if reads_encoder(name):
         return
     if feature == "sif" and settings.word_vectors is None:
         return

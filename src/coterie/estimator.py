@@ -21,8 +21,9 @@ from coterie.data.duplicates import training_rows
 from coterie.edits import Edits
 from coterie.errors import ConfigError, InputError
 from coterie.methods.base import Answers, Fit
+from coterie.methods.number import number_of_groups
 from coterie.registry import AUTO, Effort, Precision
-from coterie.types import Labels, Matrix, Progress, Watch, silent
+from coterie.types import Labels, Matrix, NClusters, Progress, Watch, silent
 
 ROWS_AT_ONCE = 50_000
 MANY_ROWS = 5_000
@@ -38,11 +39,11 @@ def _threads_for(rows: int) -> AbstractContextManager[object]:
 
 
 class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """Groups texts by meaning into exactly `n_clusters` groups, numbered from the largest.
+    """Groups texts by meaning into exactly as many groups as asked for, numbered from the largest.
 
     Parameters
     ----------
-    n_clusters : how many groups.
+    n_clusters : how many groups; or `"auto"`, or a range such as `(5, 40)`: then the number with the best evidence.
     method : `auto`, or a name of `coterie methods` such as `minilm+kmeans`.
     effort : `fast`, `balanced` or `full`; each method's page says what they mean for it.
     encoder : `minilm` (bundled), a model folder, or a Hugging Face name.
@@ -52,15 +53,15 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
     settings : what the method itself can be told, by name; each method's page lists it.
     random_state : same texts, same seed, same versions: same groups.
 
-    After `fit`: `labels_`, `probabilities_` (rows sum to 1), `vectors_` (the texts in the method's space), `evidence_`
-    (what was tried and why this was kept), `history_` (every epoch of training), `topics_` (of every group, where the
-    method has topics, else None), `n_features_out_`. Where people have since merged or split groups, `edits_` says so:
-    `labels_` and `probabilities_` follow it, `fitted_labels_` are as they were.
+    After `fit`: `labels_`, `n_clusters_` (how many groups), `probabilities_` (rows sum to 1), `vectors_` (the texts in
+    the method's space), `evidence_` (what was tried and why this was kept), `history_` (every epoch of training),
+    `topics_` (of every group, where the method has topics, else None), `n_features_out_`. Where people have since
+    merged or split groups, `edits_` says so: `labels_` and `probabilities_` follow it, `fitted_labels_` are as fitted.
     """
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: NClusters = 8,
         *,
         method: str = AUTO,
         effort: Effort = "fast",
@@ -90,7 +91,7 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         self.vectors_, self.probabilities_, self.labels_ = fit.vectors, fit.probabilities, fit.labels
         self.fitted_labels_, self.edits_ = fit.labels, Edits(fit.probabilities.shape[1])
         self.evidence_, self.history_, self.topics_ = fit.evidence, fit.history, fit.topics
-        self.n_features_out_ = int(fit.vectors.shape[1])
+        self.n_clusters_, self.n_features_out_ = int(fit.probabilities.shape[1]), int(fit.vectors.shape[1])
         return self
 
     def fitted(
@@ -107,27 +108,29 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         `watch` is shown the stages of a training; what it makes of them is in the history.
         """
         texts = check_texts(X)
-        n_clusters = check_n_clusters(texts, self.n_clusters)
+        asked = check_n_clusters(texts, self.n_clusters)
         truth = None if y is None else _numbered(y, len(texts))
         checked = [_same_length(check_texts(view, name="view"), len(texts)) for view in views]
-        repeated = training_rows(texts, n_clusters)
+        repeated = training_rows(texts, asked if isinstance(asked, int) else asked.high or asked.low)
         learnt = repeated.kept
+        texts_learnt = [texts[row] for row in learnt]
         views_learnt = [[view[row] for row in learnt] for view in checked]
         truth_learnt = None if truth is None else truth[learnt]
         watched = None if watch is None else partial(watch, learnt)
-        settings = self._settings(n_clusters, views_learnt, truth_learnt)
-        method = build(self.method, replace(settings, watch=watched))
+        n_clusters = asked if isinstance(asked, int) else asked.low
+        settings = replace(self._settings(n_clusters, views_learnt, truth_learnt), watch=watched)
+        method = build(self.method, settings)  # also where the number is yet to be chosen: what is wrong is said first
+        evidence: list[dict[str, Any]] = []
         with _threads_for(len(texts)):
-            fit = method.fit([texts[row] for row in learnt], n_clusters, progress)
+            if not isinstance(asked, int):
+                n_clusters, evidence = number_of_groups(self.method, settings, texts_learnt, asked, progress)
+                method = build(self.method, replace(settings, n_clusters=n_clusters))
+            fit = method.fit(texts_learnt, n_clusters, progress)
             for one in (fit, *fit.candidates.values()):
                 one.spread(texts, repeated)
+        fit.evidence = [*evidence, *fit.evidence]
         fit.number_by_size()
-        found = len(np.unique(fit.labels))
-        if found < n_clusters:
-            raise InputError(
-                f"texts: {n_clusters:,} groups were asked for, but only {found:,} can be told apart. "
-                f"Ask for at most {found:,}, or use another method."
-            )
+        _check_told_apart(fit, n_clusters)
         return fit
 
     def fit_predict(self, X: Any, y: object = None, **fit_params: Any) -> Labels:
@@ -213,6 +216,15 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
             own=self.settings or {},
             views=views,
             truth=truth,
+        )
+
+
+def _check_told_apart(fit: Fit, n_clusters: int) -> None:
+    found = len(np.unique(fit.labels))
+    if found < n_clusters:
+        raise InputError(
+            f"texts: {n_clusters:,} groups were asked for, but only {found:,} can be told apart. "
+            f"Ask for at most {found:,}, or use another method."
         )
 
 

@@ -131,6 +131,11 @@ def known_methods() -> list[MethodInfo]:
     return [auto, own, *trained, HAC_SD, *combinations]
 
 
+def reads_encoder(name: str) -> bool:
+    """Whether a method looks at texts through the encoder that was given."""
+    return name in (AUTO, DEFAULT_METHOD, *DEEP) or name.split("+")[0] in ("minilm", "tsdae")
+
+
 def model_class(name: str) -> type[DeepModel]:
     """The model of a trained method."""
     found: type[DeepModel] = found_at(DEEP[name][1])

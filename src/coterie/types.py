@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ Matrix = NDArray[np.float32]
 
 Labels = NDArray[np.int64]
 """One group number per text: 0 to k - 1 as fitted, and any number ever given once groups were edited."""
+
+NClusters = int | Literal["auto"] | Sequence[int]
+"""How many groups: a number, `"auto"`, or a range such as (5, 40) to choose from."""
 
 
 class Progress(Protocol):

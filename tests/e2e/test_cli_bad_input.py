@@ -176,14 +176,24 @@ def test_k_below_one(k: int, refused: Refused, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("k", ["many", "2.5"])
-def test_k_that_is_no_whole_number(k: str, run_cli: Cli, tmp_path: Path) -> None:
+def test_k_that_is_no_whole_number(k: str, refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text(GOOD)
-    done = run_cli("fit", "in.csv", "--k", k, "--out", "run", cwd=tmp_path)
-    assert (done.code, done.out) == (2, "")
-    assert "'--k'" in done.err
-    assert "integer" in done.err
-    assert "Traceback" not in done.err
-    assert os.listdir(tmp_path) == ["in.csv"]
+    message = refused("fit", "in.csv", "--k", k, "--out", "run")
+    assert message == f"--k must be a whole number such as 20, auto, or a range such as 5-40, not '{k}'."
+
+
+@pytest.mark.parametrize(
+    ("k", "says"),
+    [
+        ("5-4", "--k: the range from 5 to 4 does not go up"),
+        ("1-3", "--k: a range of groups begins at 2 or more, not at 1"),
+        ("2-40", "in.csv: a range up to 40 groups needs 4 texts a group to compare, but there are only "),
+        ("auto", "too few to choose a number of groups by. Give 20 or more, or the number."),
+    ],
+)
+def test_numbers_that_cannot_be_chosen_from(k: str, says: str, refused: Refused, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text(GOOD)
+    assert says in refused("fit", "in.csv", "--k", k, "--out", "run", "--method", "tfidf+kmeans")
 
 
 def test_unknown_method_suggests_the_nearest(refused: Refused, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from coterie.result import Clustering
+    from coterie.types import NClusters
 
 GROUPS_SHOWN = 30
 
@@ -25,7 +26,7 @@ def fit(
     file: Annotated[
         str, typer.Argument(help="CSV, TSV, JSONL, Parquet or plain text, also .gz; - for standard input.")
     ],
-    k: Annotated[int, typer.Option("--k", help="How many groups.")],
+    k: Annotated[str, typer.Option("--k", help="How many groups: a number, auto, or a range such as 5-40.")],
     out: Annotated[Path, typer.Option(help="The run folder to write.")],
     text: Annotated[str | None, typer.Option(help="The column with the texts.")] = None,
     method: Annotated[str, typer.Option(help="See `coterie methods`.")] = "auto",
@@ -58,6 +59,7 @@ def fit(
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Group the texts of FILE and write labels, words, scores, a report and the model to a run folder."""
+    from coterie.data.check import written_n_clusters
     from coterie.engine.ranks import process_rank
     from coterie.persist.run import check_free, write_run
 
@@ -66,11 +68,14 @@ def fit(
     if is_main:
         check_free(out, force)
     own = dict(_setting(written) for written in set_ or [])
-    frame, column, texts, views = _read(file, text, truth, k, augment_columns, outliers, time_column, by_column)
+    n_clusters = written_n_clusters(k, "--k")
+    frame, column, texts, views = _read(
+        file, text, truth, n_clusters, augment_columns, outliers, time_column, by_column
+    )
     from coterie.api import cluster  # slow to load, so only now that the input is known to be sound
 
     options: dict[str, Any] = {
-        "n_clusters": k,
+        "n_clusters": n_clusters,
         "method": method,
         "effort": effort,
         "encoder": encoder,
@@ -130,7 +135,7 @@ def _read(
     file: str,
     text: str | None,
     truth: str | None,
-    k: int,
+    n_clusters: NClusters,
     augment_columns: str | None,
     outliers: float | None,
     time_column: str | None,
@@ -151,7 +156,7 @@ def _read(
     check_shown_columns(frame, column, name, time_column, by_column)
     check_names_free(frame.columns, name, outliers)
     texts = texts_of(frame, column, name)
-    check_n_clusters(texts, k, name=name, option="--k")
+    check_n_clusters(texts, n_clusters, name=name, option="--k")
     names = [part.strip() for part in (augment_columns or "").split(",") if part.strip()]
     views = [texts_of(frame, check_column(frame, view, name, "--augment-columns"), name) for view in names]
     return frame, column, texts, views

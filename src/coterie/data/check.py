@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from coterie.data.columns import check_column
 from coterie.data.messages import listed, place, shown, surrogate_position
@@ -13,8 +14,16 @@ from coterie.errors import ConfigError, InputError
 if TYPE_CHECKING:
     import polars as pl
 
+    from coterie.types import NClusters
+
 # White space (its last character is U+3000) and the marks of width zero: a text of only these shows nothing.
 INVISIBLE = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u200c\u200d\u2060\ufeff"
+
+AUTO: Literal["auto"] = "auto"
+FEWEST_FOR_AUTO = 20
+FEWEST_COMPARED = 2
+TEXTS_TO_COMPARE = 4
+"""A range begins at 2 groups, and must have 4 texts for each: 2 in either half of the texts."""
 
 
 def check_texts(texts: Any, *, column: str = "text", name: str = "texts", first_row: int = 1) -> list[str]:
@@ -54,20 +63,82 @@ def values_of(frame: pl.DataFrame, column: str, name: str) -> list[str]:
     return [str(value) for value in values]
 
 
-def check_n_clusters(texts: Sequence[str], n_clusters: Any, *, name: str = "texts", option: str = "n_clusters") -> int:
-    """Give the number of groups as an int if the texts can be put into that many; `option` is how it was asked for."""
-    k = _whole_number(n_clusters, option)
+class Numbers(NamedTuple):
+    """Numbers of groups to choose from; without a `high` there may be as many as the texts have evidence for."""
+
+    low: int
+    high: int | None
+
+
+def written_n_clusters(written: str, option: str) -> NClusters:
+    """The number of groups as a person writes it: 20, auto or 5-40."""
+    if written.strip().lower() == AUTO:
+        return AUTO
+    ends = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", written)
+    try:
+        return (int(ends[1]), int(ends[2])) if ends else int(written)
+    except ValueError:
+        raise ConfigError(
+            f"{option} must be a whole number such as 20, auto, or a range such as 5-40, not {shown(written)}."
+        ) from None
+
+
+def check_n_clusters(
+    texts: Sequence[str], n_clusters: Any, *, name: str = "texts", option: str = "n_clusters"
+) -> int | Numbers:
+    """Give the number of groups as an int, or the numbers to choose from, if the texts can be put into that many.
+
+    `option` is how it was asked for.
+    """
+    asked = _numbers(n_clusters, option)
     if not len(texts):
         raise InputError(f"{name}: there are no rows. Give at least 2 texts.")
     if len(texts) == 1:
         raise InputError(f"{name}: there is only 1 row, so there is nothing to group. Give at least 2 texts.")
     distinct = len(set(texts))
-    if k > distinct:
+    if isinstance(asked, Numbers):
+        _check_enough(asked, distinct, len(texts), name)
+        return asked
+    if asked > distinct:
         raise InputError(
-            f"{name}: {k:,} groups were asked for, but there are only {distinct:,} distinct texts in "
+            f"{name}: {asked:,} groups were asked for, but there are only {distinct:,} distinct texts in "
             f"{len(texts):,} rows. Ask for at most {distinct:,} groups, or give more texts."
         )
-    return k
+    return asked
+
+
+def _numbers(n_clusters: Any, option: str) -> int | Numbers:
+    if isinstance(n_clusters, str) and n_clusters == AUTO:
+        return Numbers(FEWEST_COMPARED, None)
+    if not isinstance(n_clusters, list | tuple) or len(n_clusters) != 2:
+        return _whole_number(n_clusters, option)
+    low, high = (_whole_number(end, option) for end in n_clusters)
+    if low < FEWEST_COMPARED:
+        raise ConfigError(
+            f"{option}: a range of groups begins at {FEWEST_COMPARED} or more, not at {low}: a single group has "
+            "nothing to be compared with."
+        )
+    if high <= low:
+        raise ConfigError(
+            f"{option}: the range from {low} to {high} does not go up. Write the smaller number first, or one alone."
+        )
+    return Numbers(low, high)
+
+
+def _check_enough(asked: Numbers, distinct: int, rows: int, name: str) -> None:
+    """Groups that are to be compared between two halves of the texts need some texts in each."""
+    there = f"there are only {distinct:,} distinct texts in {rows:,} rows"
+    if asked.high is None and distinct < FEWEST_FOR_AUTO:
+        raise InputError(
+            f"{name}: {there}, too few to choose a number of groups by. Give {FEWEST_FOR_AUTO} or more, or the number."
+        )
+    if asked.high is not None and distinct < TEXTS_TO_COMPARE * asked.high:
+        most = distinct // TEXTS_TO_COMPARE
+        instead = f"Let the range end at {most:,} or below" if most > asked.low else "Give one number"
+        raise InputError(
+            f"{name}: a range up to {asked.high:,} groups needs {TEXTS_TO_COMPARE} texts a group to compare, "
+            f"but {there}. {instead}, or give more texts."
+        )
 
 
 def _whole_number(n_clusters: Any, option: str) -> int:
@@ -77,7 +148,8 @@ def _whole_number(n_clusters: Any, option: str) -> int:
         k = operator.index(n_clusters)
     except TypeError:
         raise ConfigError(
-            f"{option} must be a whole number such as 20, not {shown(n_clusters)} ({type(n_clusters).__name__})."
+            f"{option} must be a whole number such as 20, 'auto', or a range such as (5, 40), not {shown(n_clusters)} "
+            f"({type(n_clusters).__name__})."
         ) from None
     if k < 1:
         raise ConfigError(f"{option} must be at least 1, not {k}.")

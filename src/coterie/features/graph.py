@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 
 NEIGHBOURS = 15
 SEARCH_DIMENSIONS = 50
+NEIGHBOURS_SHARE = 0.8
+SMOOTHING_STEPS = 5
+DIMENSIONS = 128
+
+
+def smoothed_space(vectors: Matrix) -> Matrix:
+    """Where groups are looked for: the vectors smoothed over their graph, in the 128 main directions."""
+    return main_part(smoothed(vectors, neighbour_graph(vectors), NEIGHBOURS_SHARE, SMOOTHING_STEPS), DIMENSIONS)
 
 
 def neighbour_graph(vectors: Matrix) -> csr_matrix:

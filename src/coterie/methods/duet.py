@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from coterie.clusterers import Agglomerative, KMeans
-from coterie.features.graph import main_part, neighbour_graph, smoothed
+from coterie.features.graph import smoothed_space
 from coterie.features.transformer import TransformerEncoder
 from coterie.features.two_views import TwoViews
 from coterie.methods.base import Fit
@@ -30,9 +30,6 @@ from coterie.methods.linear import learnt_groups
 from coterie.metrics.internal import silhouette
 from coterie.types import Labels, Matrix, Progress, silent
 
-NEIGHBOURS_SHARE = 0.8
-SMOOTHING_STEPS = 5
-DIMENSIONS = 128
 MOST_ROWS = 30_000
 """Beyond this the groups are found in a random sample of the texts; the classifier then sorts all of them."""
 
@@ -69,8 +66,7 @@ class Duet:
         return np.sort(np.random.default_rng(self.random_state).choice(len(texts), MOST_ROWS, replace=False))
 
     def _candidates(self, vectors: Matrix, n_clusters: int, progress: Progress) -> dict[str, Labels]:
-        graph = neighbour_graph(vectors)
-        space = main_part(smoothed(vectors, graph, NEIGHBOURS_SHARE, SMOOTHING_STEPS), DIMENSIONS)
+        space = smoothed_space(vectors)
         progress("finding groups", 1, STAGES)
         restarts = self.patience * min(max(500 // n_clusters, 5), 40)
         k_means = KMeans(n_clusters, n_init=restarts, random_state=self.random_state).fit(space)

@@ -87,6 +87,8 @@ def plain_parameters(model: TextClusterer) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, np.integer):
         return int(value)
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
     return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
@@ -102,6 +104,7 @@ def load_model(folder: str | os.PathLike[str]) -> TextClusterer:
         model.features_ = _class_of(_FEATURE_CLASSES, kinds["features"]).from_state(state.child("features"))
         model.assigner_ = _class_of(_ASSIGNER_CLASSES, kinds["assigner"]).from_state(state.child("assigner"))
         model.fitted_labels_ = state.arrays["labels"].astype(np.int64)
+        model.n_clusters_ = int(model.fitted_labels_.max()) + 1  # no group of a fit is ever empty
         model.topics_ = _read_topics(state)
         model.evidence_ = document["evidence"]
         model.n_features_out_ = int(document["n_features_out"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +13,7 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 import pytest
 
-from coterie.data.check import INVISIBLE, check_n_clusters, check_texts, texts_of
+from coterie.data.check import INVISIBLE, check_n_clusters, check_texts, texts_of, written_n_clusters
 from coterie.errors import ConfigError, InputError
 
 
@@ -205,3 +206,63 @@ def test_more_groups_than_distinct_texts() -> None:
         check_n_clusters(["a", "b", "a", "b"], 3)
     assert "3 groups were asked for, but there are only 2 distinct texts in 4 rows" in str(caught.value)
     assert "at most 2" in str(caught.value)
+
+
+TWENTY = [f"text {row}" for row in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "numbers"),
+    [("auto", (2, None)), ((2, 5), (2, 5)), ([3, 4], (3, 4)), ((np.int64(2), np.int64(4)), (2, 4))],
+)
+def test_numbers_to_choose_from(asked: Any, numbers: tuple[int, int | None]) -> None:
+    assert check_n_clusters(TWENTY, asked) == numbers
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ((5, 4), "--k: the range from 5 to 4 does not go up. Write the smaller number first, or one alone."),
+        ((5, 5), "--k: the range from 5 to 5 does not go up"),
+        ((1, 3), "--k: a range of groups begins at 2 or more, not at 1"),
+        ((0, 3), "--k must be at least 1, not 0"),
+        ((2, 3, 4), "must be a whole number such as 20, 'auto', or a range such as (5, 40), not (2, 3, 4) (tuple)"),
+        ((2, 3.5), "must be a whole number"),
+        ("5-40", "must be a whole number"),
+        ("AUTO", "must be a whole number"),
+    ],
+)
+def test_ranges_that_are_none(asked: Any, says: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(says)):
+        check_n_clusters(TWENTY, asked, option="--k")
+
+
+@pytest.mark.parametrize(
+    ("texts", "asked", "says"),
+    [
+        (TWENTY[1:] * 2, "auto", "t.csv: there are only 19 distinct texts in 38 rows, too few to choose a number of "),
+        (TWENTY[1:], "auto", "Give 20 or more, or the number."),
+        (TWENTY, (2, 6), "t.csv: a range up to 6 groups needs 4 texts a group to compare, but there are only 20 "),
+        (TWENTY, (2, 6), "Let the range end at 5 or below, or give more texts."),
+        (TWENTY, (5, 6), "Give one number, or give more texts."),
+        (["a"], "auto", "only 1 row"),
+        ([], (2, 3), "no rows"),
+    ],
+)
+def test_too_few_texts_to_choose_by(texts: list[str], asked: Any, says: str) -> None:
+    with pytest.raises(InputError, match=re.escape(says)):
+        check_n_clusters(texts, asked, name="t.csv")
+
+
+@pytest.mark.parametrize(
+    ("written", "n_clusters"),
+    [("20", 20), (" 7 ", 7), ("-3", -3), ("auto", "auto"), ("Auto", "auto"), ("5-40", (5, 40)), ("5 - 40", (5, 40))],
+)
+def test_numbers_as_people_write_them(written: str, n_clusters: Any) -> None:
+    assert written_n_clusters(written, "--k") == n_clusters
+
+
+@pytest.mark.parametrize("written", ["many", "2.5", "", "5-", "-5-40", "5-4-3", "5..40", "automatic", "9" * 5000])
+def test_what_is_no_number_of_groups(written: str) -> None:
+    with pytest.raises(ConfigError, match="--k must be a whole number such as 20, auto, or a range such as 5-40, not "):
+        written_n_clusters(written, "--k")

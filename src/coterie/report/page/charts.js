@@ -82,6 +82,48 @@ function trainingCurves(epochs) {
   return [...series(epochs)].map(([name, values]) => lineChart(name, values, breaks));
 }
 
+// One kind of evidence over the numbers of groups that were tried, on a scale of ratios; the number chosen is marked.
+function evidenceChart(name, tried, measure) {
+  const [width, height, pad, foot] = [260, 124, 8, 16];
+  const known = tried.filter((one) => Number.isFinite(one[measure]));
+  const chosen = known.find((one) => one.chosen);
+  const best = known.reduce((one, other) => (other[measure] > one[measure] ? other : one));
+  const low = Math.min(0, ...known.map((one) => one[measure]));
+  const [first, last] = [Math.log(tried[0].k), Math.log(tried.at(-1).k)];
+  const x = (one) => pad + ((Math.log(one.k) - first) / (last - first || 1)) * (width - 2 * pad);
+  const y = (value) => height - foot - pad - ((value - low) / (best[measure] - low || 1)) * (height - foot - 2 * pad);
+  const picture = drawing("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
+  const at = (one) => `${compact(one[measure])} at ${one.k}`;
+  picture.setAttribute("aria-label", `${name} from ${tried[0].k} to ${tried.at(-1).k} groups: ${chosen ? `${at(chosen)}, which was chosen; ` : ""}highest ${at(best)}`);
+  if (chosen) picture.append(drawing("line", { class: "chosen", x1: x(chosen), x2: x(chosen), y1: 0, y2: height - foot }));
+  const points = known.map((one) => `${x(one).toFixed(1)} ${y(one[measure]).toFixed(1)}`);
+  picture.append(drawing("line", { class: "base", x1: 0, x2: width, y1: y(0), y2: y(0) }), drawing("path", { d: `M${points.join("L")}` }));
+  for (const one of known) {
+    const title = drawing("title");
+    title.textContent = `${one.k} groups: ${compact(one[measure])}${one.chosen ? ", chosen" : ""}`;
+    picture.append(drawing("circle", { cx: x(one).toFixed(1), cy: y(one[measure]).toFixed(1), r: one.chosen ? 4.5 : 2 }, title));
+  }
+  const marked = chosen ? x(chosen) : 0;
+  const ends = [[tried[0], "start", marked > 30], [tried.at(-1), "end", marked < width - 30]];
+  for (const [one, anchor, free] of ends) if (free || one.chosen) picture.append(wording(x(one), height - 3, one.k, { "text-anchor": anchor }));
+  const inside = chosen && chosen !== tried[0] && chosen !== tried.at(-1);
+  if (inside) picture.append(wording(marked, height - 3, chosen.k, { "text-anchor": "middle", class: "mark" }));
+  const caption = node("figcaption", {}, node("b", { text: name }), node("span", { className: "last", text: chosen ? compact(chosen[measure]) : "" }));
+  return node("figure", { className: "curve evidence" }, caption, picture);
+}
+
+// The same numbers for those who read rather than look.
+function evidenceTable(tried, measures) {
+  const head = ["groups", ...measures.map(([name]) => name)].map((text) => node("th", { scope: "col", text }));
+  const rows = tried.map((one) => {
+    const row = node("tr", {}, node("th", { scope: "row", text: one.chosen ? `${one.k}, chosen` : one.k }));
+    row.append(...measures.map(([, measure]) => node("td", { text: Number.isFinite(one[measure]) ? one[measure].toFixed(3) : "none" })));
+    return row;
+  });
+  const table = node("table", {}, node("thead", {}, node("tr", {}, ...head)), node("tbody", {}, ...rows));
+  return node("details", { className: "numbers" }, node("summary", { text: `All ${tried.length} numbers` }), node("div", { className: "scroll" }, table));
+}
+
 // The tree with its leaves on the right; `parts` are the larger groups, shown by their looks.
 function treeDrawing(merges, groups, looks, left) {
   const leafHeight = 24;

@@ -2,6 +2,7 @@
 
 const ROWS_AT_ONCE = 60;
 const MOST_CARDS_AT_ONCE = 24;
+const EVIDENCE = [["Stability", "stability"], ["Silhouette", "silhouette"], ["Prediction strength", "prediction_strength"]];
 const byId = (id) => document.getElementById(id);
 const count = (number) => number.toLocaleString("en");
 
@@ -294,6 +295,7 @@ class Report {
     for (const part of document.querySelectorAll("[data-part=truth]")) part.hidden = !data.truth;
     if (epochs.length) byId("curves").replaceChildren(...trainingCurves(epochs));
     if (data.truth) this.writeTruth();
+    this.writeNumber(data.history.filter((entry) => Number.isInteger(entry.k) && "stability" in entry));
     const written = (value) => {
       if (typeof value === "number") return String(Number(value.toPrecision(6)));
       return value !== null && typeof value === "object" ? JSON.stringify(value) : String(value ?? "none");
@@ -327,6 +329,15 @@ class Report {
     if (data.by) this.sections.push(new ByValue(byId("values"), data, toggle));
     if (data.by) byId("by-title").textContent = `By ${data.by.column}`;
     if (data.repeats) writeRepeats(byId("repeats"), data, (group) => this.showOnly(group));
+  }
+
+  writeNumber(tried) {
+    for (const part of document.querySelectorAll("[data-part=number]")) part.hidden = !tried.length;
+    if (!tried.length) return;
+    const note = this.data.history.find((entry) => entry.note);
+    byId("number-why").textContent = note ? `${note.note}.` : "";
+    byId("number-curves").replaceChildren(...EVIDENCE.map(([name, measure]) => evidenceChart(name, tried, measure)));
+    byId("number-curves").after(evidenceTable(tried, EVIDENCE));
   }
 
   writeTruth() {
