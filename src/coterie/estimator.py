@@ -129,6 +129,8 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
             for one in (fit, *fit.candidates.values()):
                 one.spread(texts, repeated)
         fit.evidence = [*evidence, *fit.evidence]
+        if truth is not None and fit.history and fit.candidates:
+            fit.history[-1]["candidates"] = _by_truth(fit.candidates, truth)
         fit.number_by_size()
         _check_told_apart(fit, n_clusters)
         return fit
@@ -226,6 +228,13 @@ def _check_told_apart(fit: Fit, n_clusters: int) -> None:
             f"texts: {n_clusters:,} groups were asked for, but only {found:,} can be told apart. "
             f"Ask for at most {found:,}, or use another method."
         )
+
+
+def _by_truth(candidates: Mapping[str, Fit], truth: Labels) -> dict[str, dict[str, float]]:
+    """How every candidate stands by the true groups: for the history, nothing is chosen by it."""
+    from coterie.metrics.external import external_scores
+
+    return {name: external_scores(truth.tolist(), fit.labels.tolist()) for name, fit in candidates.items()}
 
 
 def _same_length(view: list[str], rows: int) -> list[str]:

@@ -43,6 +43,14 @@ def corpus() -> list[str]:
 
 
 @pytest.fixture(scope="session")
+def different() -> Callable[[list[str]], list[str]]:
+    """different(texts) -> those that repeat no earlier one: all of them weigh in training."""
+    from coterie.data.duplicates import find_duplicates
+
+    return lambda texts: [texts[row] for row in find_duplicates(texts).kept.tolist()]
+
+
+@pytest.fixture(scope="session")
 def tokenizer_file(corpus: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Word pieces with [CLS] 0, [PAD] 1 and [SEP] 2, RoBERTa's numbers; padding and truncation to 8 are baked in."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers

@@ -32,7 +32,6 @@ from coterie.methods.head import Head
 from coterie.methods.judge import Judge, best_of
 from coterie.methods.linear import learnt_groups
 from coterie.methods.two_step import TwoStep
-from coterie.metrics.external import external_scores
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.layers import has_bfloat16
 from coterie.nn.texts import StillTexts, TrainingTexts
@@ -88,8 +87,6 @@ class Deep:
                     candidates["kmeans, trained encoder"] = self._kmeans(features, texts, n_clusters, progress)
         fit, evidence = best_of(candidates, [Judge(space, self.random_state) for space in spaces])
         fit.candidates = candidates
-        if self.truth is not None and outcome.history:
-            outcome.history[-1]["candidates"] = _by_truth(candidates, self.truth)
         fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in outcome.notes)]
         if words is not None:
             self._learn_topics(model, fit, features.encode(texts, progress), progress)
@@ -259,8 +256,3 @@ def _is_trained(encoder: nn.Module) -> TypeGuard[TrainableEncoder]:
 
 def _unjudged(labels: Labels) -> float:
     raise NotImplementedError("there are no groups to be judged")
-
-
-def _by_truth(candidates: dict[str, Fit], truth: Labels) -> dict[str, Any]:
-    """How every candidate stands by the true groups: for the history, nothing is chosen by it."""
-    return {name: external_scores(truth.tolist(), fit.labels.tolist()) for name, fit in candidates.items()}

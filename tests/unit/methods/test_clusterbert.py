@@ -231,7 +231,10 @@ def test_k_means_goes_on_from_the_groups_there_are() -> None:
     assert continued(points, np.array([1, 1, 1, 1, 0, 0]), 2).tolist() == [1, 1, 1, 0, 0, 0]
 
 
-def test_silhouette_and_dunn_index_of_every_epoch_and_of_the_start(tiny_bert: Path, corpus: list[str]) -> None:
+def test_silhouette_and_dunn_index_of_every_epoch_and_of_the_start(
+    tiny_bert: Path, corpus: list[str], different: Callable[[list[str]], list[str]]
+) -> None:
+    corpus = different(corpus)
     settings = {"trainable_layers": 1, "round_epochs": 1, "hardening_epochs": 1, "encoder_rate": 1e-3, "init": "kmeans"}
     options: dict[str, Any] = {"method": "clusterbert", "effort": "balanced", "encoder": str(tiny_bert)}
     fitted = TextClusterer(3, settings=settings, **options).fit(corpus, [text.split()[0] for text in corpus])

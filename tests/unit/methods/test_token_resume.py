@@ -55,10 +55,11 @@ def folder(make_masked_lm: Make) -> Path:
 
 
 @pytest.fixture(scope="module")
-def texts() -> list[str]:
+def texts(different: Callable[[list[str]], list[str]]) -> list[str]:
     known = "film movie actor lamp garden flower tree coffee cup water printer screen battery parcel invoice bank"
     nouns = known.split(" ")
-    return [" ".join(nouns[(i * step + step) % 16] for step in range(1, 4 + i % 9)) for i in range(52)]
+    found = [" ".join(nouns[(i * step + step) % 16] for step in range(1, 4 + i % 9)) for i in range(200)]
+    return different(found)[:52]
 
 
 @pytest.fixture(scope="module")
