@@ -15,7 +15,7 @@ demo: $(READY)
 	$(BIN)/coterie fit src/coterie/demo/support.csv --text message --k 12 --truth theme --time received --by channel --out demo-run --force
 
 test: $(READY)
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check .
