@@ -118,3 +118,9 @@ def test_texts_without_common_words_give_nothing_to_choose_by() -> None:
     strangers = [f"word{row} other{row}" for row in range(30)]
     with pytest.raises(InputError, match="no words are in three of them or more"):
         TextClusterer("auto", method=WORDS_ONLY).fit(strangers)
+
+
+def test_features_that_need_the_number_have_the_chosen_one(texts: list[str]) -> None:
+    model = TextClusterer((3, 8), method="lda+kmeans").fit(texts)
+    assert model.n_clusters_ == 4
+    assert model.vectors_.shape == (60, 4)
