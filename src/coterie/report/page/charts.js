@@ -121,7 +121,8 @@ function evidenceTable(tried, measures) {
     return row;
   });
   const table = node("table", {}, node("thead", {}, node("tr", {}, ...head)), node("tbody", {}, ...rows));
-  return node("details", { className: "numbers" }, node("summary", { text: `All ${tried.length} numbers` }), node("div", { className: "scroll" }, table));
+  const scroll = node("div", { className: "scroll", tabindex: "0", role: "region", "aria-label": "Evidence for every number" }, table);
+  return node("details", { className: "numbers" }, node("summary", { text: `All ${tried.length} numbers` }), scroll);
 }
 
 // The tree with its leaves on the right; `parts` are the larger groups, shown by their looks.
