@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint types clean constraints
+.PHONY: demo test lint types clean constraints screenshots
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("Coterie needs Python 3.11 or newer: make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
@@ -16,6 +16,10 @@ demo: $(READY)
 
 test: $(READY)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The pictures in docs/images, of the demo's report; needs Chromium.
+screenshots: demo
+	$(BIN)/python docs/screenshots.py demo-run
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""Tiny random encoders of several architectures, built from a config, with a tokenizer trained on a few lines."""
+"""Tiny random encoders of several architectures, with a tokenizer trained on a few lines; a training that is killed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import torch
+
+from coterie.engine.checkpoint import Checkpoints, Saved
 
 MakeModel = Callable[..., Path]
 
@@ -173,3 +175,24 @@ def threads() -> Iterator[Callable[[int], None]]:
     before = torch.get_num_threads()
     yield torch.set_num_threads
     torch.set_num_threads(before)
+
+
+class _DyingAfter(Checkpoints):
+    def __init__(self, folder: Path, step: int) -> None:
+        super().__init__(folder)
+        self.step, self.asked = step, 0
+
+    @property
+    def due(self) -> bool:
+        self.asked += 1
+        return self.asked == self.step
+
+    def save(self, saved: Saved) -> None:
+        super().save(saved)
+        raise SystemExit
+
+
+@pytest.fixture(scope="session")
+def dying_after() -> Callable[[Path, int], Checkpoints]:
+    """Checkpoints that are saved once, after so many steps, and then the process exits."""
+    return _DyingAfter

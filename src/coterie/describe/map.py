@@ -73,7 +73,7 @@ def _laid_out(vectors: Matrix, progress: Progress) -> Points:
     """t-SNE: attraction along the graph, exaggerated at first, against the repulsion of all pairs."""
     steps = EARLY_STEPS + LATE_STEPS
     progress(STAGE, 0, steps)
-    attraction = neighbour_graph(vectors).astype(np.float64)
+    attraction = neighbour_graph(main_part(vectors, SEARCH_DIMENSIONS)).astype(np.float64)
     attraction.data /= attraction.data.sum()
     points = _start(vectors)
     speed, gain = np.zeros_like(points), np.ones_like(points)

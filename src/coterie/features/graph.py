@@ -21,21 +21,23 @@ DIMENSIONS = 128
 
 
 def smoothed_space(vectors: Matrix) -> Matrix:
-    """Where groups are looked for: the vectors smoothed over their graph, in the 128 main directions."""
-    return main_part(smoothed(vectors, neighbour_graph(vectors), NEIGHBOURS_SHARE, SMOOTHING_STEPS), DIMENSIONS)
+    """Where groups are looked for: the vectors smoothed over their graph, in the 128 main directions.
+
+    Neighbours are looked for in the 50 main directions, which have what texts are about without their chance details.
+    """
+    graph = neighbour_graph(main_part(vectors, SEARCH_DIMENSIONS))
+    return main_part(smoothed(vectors, graph, NEIGHBOURS_SHARE, SMOOTHING_STEPS), DIMENSIONS)
 
 
 def neighbour_graph(vectors: Matrix) -> csr_matrix:
-    """Symmetric weights in 0 to 1 between each text and its nearest by cosine, in the 50 main directions.
+    """Symmetric weights in 0 to 1 between each text and its nearest by cosine.
 
     A weight falls off with the distance beyond the nearest neighbour, on a scale of each text's own, so that dense and
     thin regions are treated alike; the two directions are joined as probabilities of independent events.
     """
     from scipy.sparse import csr_matrix
 
-    neighbours, similarities = nearest_neighbours(
-        main_part(vectors, SEARCH_DIMENSIONS), min(NEIGHBOURS, len(vectors) - 1)
-    )
+    neighbours, similarities = nearest_neighbours(vectors, min(NEIGHBOURS, len(vectors) - 1))
     weights = _local_weights(np.maximum(1 - similarities, 0).astype(np.float64))
     rows = np.repeat(np.arange(len(vectors)), neighbours.shape[1])
     one_way = csr_matrix((weights.ravel(), (rows, neighbours.ravel())), shape=(len(vectors), len(vectors)))

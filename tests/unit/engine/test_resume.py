@@ -26,27 +26,6 @@ Make = Callable[..., Any]
 STEPS_AN_EPOCH = 3
 
 
-class DeathError(Exception):
-    """The process is gone."""
-
-
-class DyingAfter(Checkpoints):
-    """Saves once, after this many steps, and dies of it."""
-
-    def __init__(self, folder: Path, step: int) -> None:
-        super().__init__(folder)
-        self.step, self.asked = step, 0
-
-    @property
-    def due(self) -> bool:
-        self.asked += 1
-        return self.asked == self.step
-
-    def save(self, saved: Saved) -> None:
-        super().save(saved)
-        raise DeathError
-
-
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of one test's own."""
@@ -88,11 +67,16 @@ def state_file(folder: Path) -> Path:
 
 @pytest.mark.parametrize("step", range(1, 5 * STEPS_AN_EPOCH + 1))
 def test_after_a_kill_at_any_step_the_end_is_the_same(
-    step: int, toy: Make, phases: list[Any], weights: Make, tmp_path: Path
+    step: int,
+    toy: Make,
+    phases: list[Any],
+    weights: Make,
+    tmp_path: Path,
+    dying_after: Make,
 ) -> None:
     unbroken = outcome_of(toy(phases), weights)
-    killed = toy(phases, checkpoints=DyingAfter(tmp_path, step))
-    with pytest.raises(DeathError):
+    killed = toy(phases, checkpoints=dying_after(tmp_path, step))
+    with pytest.raises(SystemExit):
         killed.run()
     assert len(killed.model.batches) == step
     torch.manual_seed(step)
@@ -101,15 +85,17 @@ def test_after_a_kill_at_any_step_the_end_is_the_same(
     assert len(second.model.batches) == 5 * STEPS_AN_EPOCH - step, "it went on, and did not begin again"
 
 
-def test_killed_again_and_again(toy: Make, phases: list[Any], weights: Make, tmp_path: Path) -> None:
+def test_killed_again_and_again(toy: Make, phases: list[Any], weights: Make, tmp_path: Path, dying_after: Make) -> None:
     unbroken = outcome_of(toy(phases), weights)
     for _ in range(7):
-        with pytest.raises(DeathError):
-            toy(phases, checkpoints=DyingAfter(tmp_path, 2)).run()
+        with pytest.raises(SystemExit):
+            toy(phases, checkpoints=dying_after(tmp_path, 2)).run()
     assert_same(outcome_of(toy(phases, checkpoints=Checkpoints(tmp_path)), weights), unbroken)
 
 
-def test_a_watched_training_has_all_of_its_stages(toy: Make, phases: list[Any], weights: Make, tmp_path: Path) -> None:
+def test_a_watched_training_has_all_of_its_stages(
+    toy: Make, phases: list[Any], weights: Make, tmp_path: Path, dying_after: Make
+) -> None:
     """Killed in the second phase: what was seen before is in the checkpoint, and not looked at again."""
 
     def watch(vectors: np.ndarray) -> dict[str, Any]:
@@ -119,18 +105,18 @@ def test_a_watched_training_has_all_of_its_stages(toy: Make, phases: list[Any], 
     looks: list[int] = []
     whole = outcome_of(toy(phases, watch=watch), weights)
     assert len(looks) == 4
-    with pytest.raises(DeathError):
-        toy(phases, watch=watch, checkpoints=DyingAfter(tmp_path, STEPS_AN_EPOCH + 1)).run()
+    with pytest.raises(SystemExit):
+        toy(phases, watch=watch, checkpoints=dying_after(tmp_path, STEPS_AN_EPOCH + 1)).run()
     looks.clear()
     assert_same(outcome_of(toy(phases, watch=watch, checkpoints=Checkpoints(tmp_path)), weights), whole)
     assert len(looks) == 2
 
 
-def test_notes_and_seconds_are_carried_on(toy: Make, phases: list[Any], tmp_path: Path) -> None:
-    killed = toy(phases, checkpoints=DyingAfter(tmp_path, 2))
+def test_notes_and_seconds_are_carried_on(toy: Make, phases: list[Any], tmp_path: Path, dying_after: Make) -> None:
+    killed = toy(phases, checkpoints=dying_after(tmp_path, 2))
     killed.notes.append("something was odd")
     killed.progress = lambda *args: time.sleep(0.1)
-    with pytest.raises(DeathError):
+    with pytest.raises(SystemExit):
         killed.run()
     outcome = toy(phases, checkpoints=Checkpoints(tmp_path)).run()
     assert outcome.notes == ["something was odd"]
@@ -205,11 +191,16 @@ def spoiled(good: bytes, how: str, folder: Path) -> bytes:
      "other shapes", "less weights"],
 )  # fmt: skip
 def test_from_a_file_that_is_no_good_training_begins_again(
-    how: str, toy: Make, phases: list[Any], weights: Make, tmp_path: Path
+    how: str,
+    toy: Make,
+    phases: list[Any],
+    weights: Make,
+    tmp_path: Path,
+    dying_after: Make,
 ) -> None:
     unbroken = outcome_of(toy(phases), weights)
-    with pytest.raises(DeathError):
-        toy(phases, checkpoints=DyingAfter(tmp_path, 11)).run()
+    with pytest.raises(SystemExit):
+        toy(phases, checkpoints=dying_after(tmp_path, 11)).run()
     file = tmp_path / "state.safetensors"
     file.write_bytes(spoiled(file.read_bytes(), how, tmp_path))
     second = toy(phases, checkpoints=Checkpoints(tmp_path))
@@ -217,9 +208,9 @@ def test_from_a_file_that_is_no_good_training_begins_again(
     assert len(second.model.batches) == 5 * STEPS_AN_EPOCH
 
 
-def test_nothing_in_the_file_is_a_pickle(toy: Make, phases: list[Any], tmp_path: Path) -> None:
-    with pytest.raises(DeathError):
-        toy(phases, checkpoints=DyingAfter(tmp_path, 11)).run()
+def test_nothing_in_the_file_is_a_pickle(toy: Make, phases: list[Any], tmp_path: Path, dying_after: Make) -> None:
+    with pytest.raises(SystemExit):
+        toy(phases, checkpoints=dying_after(tmp_path, 11)).run()
     data = (tmp_path / "state.safetensors").read_bytes()
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     assert json.loads(header["__metadata__"]["document"])["position"] == {"phase": 3, "epoch": 0, "step": 2}

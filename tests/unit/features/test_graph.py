@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from coterie.features.graph import _local_weights, main_part, nearest_neighbours, neighbour_graph, smoothed
+from coterie.features.graph import (
+    _local_weights,
+    main_part,
+    nearest_neighbours,
+    neighbour_graph,
+    smoothed,
+    smoothed_space,
+)
 from coterie.types import Matrix
 
 
@@ -44,11 +51,9 @@ def test_weights() -> None:
     assert graph.data.min() > 0
     assert graph.data.max() <= 1
     assert not graph.diagonal().any()
-    # An edge where either is among the 15 nearest of the other, in the 50 main directions.
-    centred = vectors - vectors.mean(axis=0)
-    main = centred @ np.linalg.svd(centred, full_matrices=False)[2][:50].T
+    # An edge where either is among the 15 nearest of the other.
     edges = np.zeros((200, 200), dtype=bool)
-    np.put_along_axis(edges, nearest_neighbours(main, 15)[0], True, axis=1)
+    np.put_along_axis(edges, nearest_neighbours(vectors, 15)[0], True, axis=1)
     np.testing.assert_array_equal(graph.toarray() > 0, edges | edges.T)
     # The nearest neighbour of each has the full weight.
     assert graph.toarray().max(axis=1) == pytest.approx(np.ones(200))
@@ -57,7 +62,7 @@ def test_weights() -> None:
 def test_two_directions_are_joined_as_probabilities() -> None:
     """Four texts, all neighbours: w = a + b - ab of the weights either gives the other."""
     vectors = random_rows(4, 3, seed=2)
-    found, similarities = nearest_neighbours(vectors - vectors.mean(axis=0), 3)
+    found, similarities = nearest_neighbours(vectors, 3)
     one_way = np.zeros((4, 4))
     weights = _local_weights(np.maximum(1 - similarities, 0).astype(np.float64))
     np.put_along_axis(one_way, found, weights, axis=1)
@@ -83,6 +88,15 @@ def test_smoothing_by_hand() -> None:
         unit = expected / np.linalg.norm(expected, axis=1, keepdims=True)
         np.testing.assert_allclose(smoothed(vectors, graph, 0.5, steps), unit, atol=1e-6)
     assert vectors.tolist() == [[1, 0], [0, 1], [-1, 0]]
+
+
+def test_neighbours_are_looked_for_in_the_main_directions() -> None:
+    vectors = random_rows(200, 70) * np.linspace(3, 0.5, 70, dtype=np.float32) + 1
+    centred = vectors - vectors.mean(axis=0)
+    main = centred @ np.linalg.svd(centred, full_matrices=False)[2][:50].T
+    expected = smoothed(vectors, neighbour_graph(main), 0.8, 5)
+    # 70 dimensions: nothing is cut away, and the space is the smoothed vectors about their mean.
+    np.testing.assert_allclose(smoothed_space(vectors), expected - expected.mean(axis=0), atol=1e-5)
 
 
 def test_text_without_neighbours_keeps_its_direction() -> None:

@@ -280,20 +280,8 @@ def test_it_ends_when_groups_no_longer_change(model_of: Make, points: Make, mode
     assert all(share is None or share >= 0.001 for share in changed[:-1])
 
 
-def test_dcn_goes_on_where_it_was_killed(model_of: Make, points: Make, tmp_path: Any) -> None:
+def test_dcn_goes_on_where_it_was_killed(model_of: Make, points: Make, dying_after: Make, tmp_path: Any) -> None:
     """Its counts and assignments move with every step, so a checkpoint has to have them."""
-
-    class DyingAfter(Checkpoints):
-        asked = 0
-
-        @property
-        def due(self) -> bool:
-            self.asked += 1
-            return self.asked == 22  # in the middle of the second epoch of clustering
-
-        def save(self, saved: Any) -> None:
-            super().save(saved)
-            raise KeyboardInterrupt
 
     settings = DCNSettings(**SMALL, pair_epochs=1, pretraining_epochs=1, epochs=4)
     vectors = points(24, GROUPS, noise=0.6)
@@ -302,8 +290,9 @@ def test_dcn_goes_on_where_it_was_killed(model_of: Make, points: Make, tmp_path:
         return model_of(DCN, settings, GROUPS, 3)
 
     whole, _ = train(model(), vectors)
-    with pytest.raises(KeyboardInterrupt):
-        train(model(), vectors, checkpoints=DyingAfter(tmp_path))
+    in_the_second_epoch_of_clustering = 22
+    with pytest.raises(SystemExit):
+        train(model(), vectors, checkpoints=dying_after(tmp_path, in_the_second_epoch_of_clustering))
     resumed, _ = train(model(), vectors, checkpoints=Checkpoints(tmp_path))
     for name, value in whole.model.state_dict().items():
         assert torch.equal(resumed.model.state_dict()[name], value), name

@@ -12,7 +12,7 @@ import pytest
 
 from coterie import TextClusterer
 from coterie.engine import resumable
-from coterie.engine.checkpoint import Checkpoints, Saved
+from coterie.engine.checkpoint import Checkpoints
 from coterie.methods.clusterbert import ClusterBERT
 from coterie.methods.uft import UFT
 
@@ -26,27 +26,6 @@ SHARED = {"trainable_layers": 1, "batch_size": 13}
 CASES = [("uft", 2), ("uft", 4), ("uft", 8), ("clusterbert", 5), ("clusterbert", 10), ("clusterbert", 15)]
 
 pytestmark = pytest.mark.filterwarnings("ignore:encoder .* has no masked-language-model head")
-
-
-class DeathError(Exception):
-    """The process is gone."""
-
-
-class DyingAfter(Checkpoints):
-    """Saves once, after this many steps, and dies of it."""
-
-    def __init__(self, folder: Path, step: int) -> None:
-        super().__init__(folder)
-        self.step, self.asked = step, 0
-
-    @property
-    def due(self) -> bool:
-        self.asked += 1
-        return self.asked == self.step
-
-    def save(self, saved: Saved) -> None:
-        super().save(saved)
-        raise DeathError
 
 
 @pytest.fixture(scope="module")
@@ -80,10 +59,17 @@ def timeless(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("method", "step"), CASES)
 def test_killed_in_the_middle_it_ends_the_same(
-    method: str, step: int, folder: Path, texts: list[str], unbroken: Any, tmp_path: Path, monkeypatch: Any
+    method: str,
+    step: int,
+    folder: Path,
+    texts: list[str],
+    unbroken: Any,
+    tmp_path: Path,
+    monkeypatch: Any,
+    dying_after: Make,
 ) -> None:
     monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "cache"))
-    checkpoints: list[Checkpoints] = [DyingAfter(tmp_path, step), Checkpoints(tmp_path)]
+    checkpoints: list[Checkpoints] = [dying_after(tmp_path, step), Checkpoints(tmp_path)]
 
     @contextmanager
     def next_ones(*parts: str) -> Iterator[Checkpoints]:
@@ -96,7 +82,7 @@ def test_killed_in_the_middle_it_ends_the_same(
     monkeypatch.setattr(
         model, "losses", lambda self, batch, phase: steps.append(phase.name) or losses(self, batch, phase)
     )
-    with pytest.raises(DeathError):
+    with pytest.raises(SystemExit):
         fitted(method, folder, texts)
     assert len(steps) == step
     second = fitted(method, folder, texts)
