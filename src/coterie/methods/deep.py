@@ -71,6 +71,7 @@ class Deep:
         words = self._words(texts, progress)
         start, before = self._groups_by(self.encoder, texts, n_clusters, progress)
         spaces, init = [before], self.settings.init
+        again = f"{init}, trained encoder"
         judge = Judge(before, self.random_state)
         views = [texts, *(self.views or self._augmented(texts, progress))]
         key = self._key(n_clusters, views, start.labels, words)
@@ -80,12 +81,11 @@ class Deep:
         if outcome.score is not None:
             candidates[TRAINED_HEAD] = self._head(features, texts, n_clusters, model, progress)
             if _is_trained(encoder):
-                again, after = self._groups_by(features, texts, n_clusters, progress)
-                candidates[f"{init}, trained encoder"] = again
+                candidates[again], after = self._groups_by(features, texts, n_clusters, progress)
                 spaces.append(after)
                 if self.model.reads_kmeans and init != "kmeans":
                     candidates["kmeans, trained encoder"] = self._kmeans(features, texts, n_clusters, progress)
-        fit, evidence = best_of(candidates, [Judge(space, self.random_state) for space in spaces])
+        fit, evidence = best_of(candidates, [Judge(space, self.random_state) for space in spaces], again)
         fit.candidates = candidates
         fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in outcome.notes)]
         if words is not None:

@@ -1,9 +1,12 @@
 """Whether training has made things better, told without labels.
 
-The silhouette of a grouping is taken in the space of the two views, as it was before training and as it is after it. A
-gain in the space that training itself has made is no evidence, and a small gain is none either: what came of training
-must beat the beginning in every space, by twice what chance would give. Texts of a group move together, so chance is
-reckoned by groups, not by texts.
+The silhouette of a grouping is taken in the space of the two views, as it was before training and as it is after it.
+
+The groups that the start's own procedure finds with the trained encoder are compared with the start like with like: the
+larger geometric mean over the spaces is kept, so that a gain in one has to outweigh the loss in the other, as ratios.
+Everything else that came of training, the trained head above all, was made to look good in the space that training has
+made. It must beat the start in every space, by twice what chance would give. Texts of a group move together, so chance
+is reckoned by groups, not by texts.
 """
 
 from __future__ import annotations
@@ -52,21 +55,34 @@ def standard_error_by_group(values: NDArray[np.float64], groups: Labels) -> floa
     return float(np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / len(values))
 
 
-def best_of(candidates: dict[str, Fit], judges: Sequence[Judge]) -> tuple[Fit, list[dict[str, Any]]]:
-    """The highest mean of those that every judge prefers to the first, or else the first; and what each of them had."""
+def best_of(
+    candidates: dict[str, Fit], judges: Sequence[Judge], again: str | None = None
+) -> tuple[Fit, list[dict[str, Any]]]:
+    """The best of the first, of `again`, which was made as the first was, and of those that every judge prefers to the
+    first; and what each of them had."""
     start, *others = candidates
     labels = {name: fit.labels for name, fit in candidates.items()}
-    scores = {name: [judge(labels[name]) for judge in judges] for name in candidates}
-    better = [name for name in others if all(judge.prefers(labels[name], labels[start]) for judge in judges)]
-    best = max(better, key=lambda name: float(np.mean(scores[name])), default=start)
+    by_space = {name: [judge(labels[name]) for judge in judges] for name in candidates}
+    scores = {name: together(found) for name, found in by_space.items()}
+    eligible = [
+        name for name in others if name == again or all(judge.prefers(labels[name], labels[start]) for judge in judges)
+    ]
+    best = max([start, *eligible], key=lambda name: scores[name])
     evidence = [
         {
             "candidate": name,
             "criterion": "silhouette",
-            "score": round(float(np.mean(found)), 4),
-            "by_space": [round(score, 4) for score in found],
+            "score": round(scores[name], 4),
+            "by_space": [round(score, 4) for score in by_space[name]],
             "kept": name == best,
         }
-        for name, found in scores.items()
+        for name in candidates
     ]
     return candidates[best], evidence
+
+
+def together(scores: Sequence[float]) -> float:
+    """Their geometric mean; 0 where one of several is not above 0."""
+    if len(scores) == 1:
+        return scores[0]
+    return math.prod(max(score, 0.0) for score in scores) ** (1 / len(scores))

@@ -99,7 +99,7 @@ def test_the_topics_are_those_of_the_groups_that_were_kept(
     """The start is made to number its groups otherwise than the training did."""
     order = np.array([2, 0, 1])
 
-    def best(candidates: dict[str, Fit], judge: Any) -> tuple[Fit, list[dict[str, Any]]]:
+    def best(candidates: dict[str, Fit], *others: Any) -> tuple[Fit, list[dict[str, Any]]]:
         start = candidates["two-view start"]
         start.assigner.renumber(order)
         start.probabilities = start.assigner.probabilities(start.vectors)

@@ -1,4 +1,4 @@
-"""What is kept in the end: convincing gains only, in every space."""
+"""What is kept in the end: convincing gains only, in every space, but for what was made as the start was."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.methods.judge import Judge, best_of, standard_error_by_group
+from coterie.methods.judge import Judge, best_of, standard_error_by_group, together
 from coterie.metrics.internal import silhouette
 
 
@@ -40,13 +40,42 @@ def named(name: str) -> Any:
     ],
 )
 def test_what_came_of_training_must_be_better_in_both_spaces(head: Any, again: Any, kept: str) -> None:
+    check_kept(head, again, kept, None)
+
+
+@pytest.mark.parametrize(
+    ("head", "again", "kept"),
+    [
+        (([0.4] * 4, [0.9] * 4), ([0.4] * 4, [0.7] * 4), "again"),  # 0.28 > 0.25; the head lost in one space
+        (
+            ([0.4] * 4, [0.9] * 4),
+            ([0.4] * 4, [0.6] * 4),
+            "start",
+        ),  # 0.24 < 0.25, with the same arithmetic mean
+        (([0.6] * 4, [0.6] * 4), ([0.7] * 4, [0.5] * 4), "head"),  # 0.36 > 0.35
+        (([0.4] * 4, [0.9] * 4), ([0.4, 0.4, 0.6, 0.6], [0.5, 0.5, 0.6, 0.6]), "again"),  # a gain of one group will do
+        (([0.4] * 4, [0.9] * 4), ([-0.1] * 4, [-0.9] * 4), "start"),
+        (([0.4] * 4, [0.9] * 4), ([0.5] * 4, [0.5] * 4), "start"),  # of equals the start
+    ],
+)
+def test_what_was_made_as_the_start_was_must_be_better_on_the_whole(head: Any, again: Any, kept: str) -> None:
+    check_kept(head, again, kept, "again")
+
+
+def check_kept(head: Any, again: Any, kept: str, made_alike: str | None) -> None:
     spaces = [FixedJudge({"start": [0.5] * 4, "head": head[space], "again": again[space]}) for space in (0, 1)]
     candidates = {name: named(name) for name in ("start", "head", "again")}
-    fit, evidence = best_of(candidates, spaces)
+    fit, evidence = best_of(candidates, spaces, made_alike)
     assert fit.labels[0] == kept
     assert [entry["candidate"] for entry in evidence if entry["kept"]] == [kept]
     means = [[0.5, 0.5], *(np.round([np.mean(each) for each in side], 4).tolist() for side in (head, again))]
     assert [entry["by_space"] for entry in evidence] == means
+
+
+def test_together() -> None:
+    assert together([0.2, 0.8]) == pytest.approx(0.4)
+    assert together([-0.2]) == -0.2
+    assert together([-0.2, -0.8]) == together([0.5, -0.1]) == 0
 
 
 def test_standard_error_by_hand() -> None:
