@@ -12,16 +12,14 @@ from coterie.bench.papers import paper_table, paper_tables
 
 RESULTS = Path(__file__).parent / "results"
 OURS, BASELINE = "duet", "minilm+kmeans"
-TENTHS = 10
-
-Sets = dict[str, Any]
+SCORES = ("acc", "nmi")
 
 
 def table(name: str) -> str:
     return "\n".join(TABLES[name]())
 
 
-def _read(file: str) -> tuple[Sets, dict[str, Any]]:
+def _read(file: str) -> tuple[dict[str, Any], dict[str, Any]]:
     found = json.loads((RESULTS / f"{file}.json").read_text(encoding="utf-8"))
     return found["sets"], found["mean"]
 
@@ -33,7 +31,7 @@ def _eight_sets() -> Iterable[str]:
     yield "|---|--:|--:|--:|--:|--:|--:|---|"
     for name, cells in sets.items():
         yield f"{_row(name, cells)} {_pair(paper[name])} | {_kept(cells)} |"
-    of_paper = {score: sum(paper[name][score] for name in sets) / len(sets) for score in ("acc", "nmi")}
+    of_paper = _mean([paper[name] for name in sets])
     yield f"| **mean** | | | {_marked(mean[OURS], mean[BASELINE])} | | {_pair(mean[BASELINE])} | {_pair(of_paper)} | |"
 
 
@@ -48,13 +46,13 @@ def _other_sets() -> Iterable[str]:
 
 def _best_published() -> Iterable[str]:
     sets, mean = _read("default_method")
-    best = {name: {score: _highest(name, score) for score in ("acc", "nmi")} for name in sets}
+    best = {name: {score: _highest(name, score) for score in SCORES} for name in sets}
     yield "| | Coterie, default | MiniLM + k-means | best published |"
     yield "|---|--:|--:|--:|"
     for name, cells in sets.items():
         ours, baseline = (_means(cells[method]) for method in (OURS, BASELINE))
         yield f"| {name} | {_marked(ours, best[name])} | {_pair(baseline)} | {_pair(best[name])} |"
-    of_papers = {score: sum(scores[score] for scores in best.values()) / len(best) for score in ("acc", "nmi")}
+    of_papers = _mean(list(best.values()))
     yield f"| **mean** | {_marked(mean[OURS], of_papers)} | {_pair(mean[BASELINE])} | {_pair(of_papers)} |"
 
 
@@ -69,7 +67,7 @@ def _tenths() -> Iterable[str]:
     yield "|---|---|--:|"
     for name, cells in sets.items():
         runs = [run["deciles"] for run in cells[OURS]["runs"]]
-        means = [sum(run[place] for run in runs) / len(runs) for place in range(TENTHS)]
+        means = [sum(tenth) / len(tenth) for tenth in zip(*runs, strict=True)]
         fall = max(0.0, *(before - after for before, after in pairwise(means)))
         yield f"| {name} | {', '.join(f'{value:.0f}' for value in means)} | {f'{fall:.1f}' if fall else 'none'} |"
 
@@ -82,7 +80,11 @@ def _row(name: str, cells: dict[str, Any]) -> str:
 
 
 def _means(found: dict[str, Any]) -> dict[str, float]:
-    return {score: found[score]["mean"] for score in ("acc", "nmi")}
+    return {score: found[score]["mean"] for score in SCORES}
+
+
+def _mean(of: list[dict[str, float]]) -> dict[str, float]:
+    return {score: sum(scores[score] for scores in of) / len(of) for score in SCORES}
 
 
 def _kept(cells: dict[str, Any]) -> str:

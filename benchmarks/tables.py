@@ -20,7 +20,6 @@ import default_tables
 from coterie.cli.app import app
 
 ROOT = Path(__file__).parent.parent
-RESULTS = Path(__file__).parent / "results"
 BLOCK = re.compile(r"(<!-- (?P<kind>bench|default): (?P<asked>[^\n]*?) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
 
 
@@ -44,7 +43,7 @@ def _table(kind: str, asked: str) -> str:
     folder, *options = shlex.split(asked)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        app(["bench", "table", str(RESULTS / folder), *options], standalone_mode=False)
+        app(["bench", "table", str(default_tables.RESULTS / folder), *options], standalone_mode=False)
     return printed.getvalue().strip()
 
 

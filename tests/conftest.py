@@ -1,4 +1,4 @@
-"""Shared by all tests: no network, and a cache of their own."""
+"""Shared by all tests: no network, a cache of their own, and texts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,13 @@ from pathlib import Path
 import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+
+THEMES = {
+    "bread": ("flour", "yeast", "dough", "oven", "crust"),
+    "train": ("platform", "ticket", "conductor", "carriage", "timetable"),
+    "garden": ("roses", "compost", "pruning", "seedlings", "lawn"),
+    "bank": ("loan", "mortgage", "interest", "savings", "overdraft"),
+}
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -39,3 +46,18 @@ def demo_texts(demo_rows: list[dict[str, str]]) -> list[str]:
 @pytest.fixture(scope="session")
 def demo_themes(demo_rows: list[dict[str, str]]) -> list[str]:
     return [row["theme"] for row in demo_rows]
+
+
+@pytest.fixture(scope="session")
+def texts() -> list[str]:
+    """Sixty short texts about four things, all different."""
+    return [
+        f"the {words[row % 5]} and the {words[(row + 1 + row // 5) % 5]} of number {row} {theme}"
+        for row in range(15)
+        for theme, words in THEMES.items()
+    ]
+
+
+@pytest.fixture(scope="session")
+def themes() -> list[str]:
+    return list(THEMES) * 15

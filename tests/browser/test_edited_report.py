@@ -13,28 +13,19 @@ import pytest
 import coterie
 from coterie.persist.run import write_run
 
-THEMES = {
-    "bread": ("flour", "yeast", "dough", "oven", "crust"),
-    "train": ("platform", "ticket", "conductor", "carriage", "timetable"),
-    "garden": ("roses", "compost", "pruning", "seedlings", "lawn"),
-    "bank": ("loan", "mortgage", "interest", "savings", "overdraft"),
-}
 ATTACK = "<img src=x onerror='window.hit = 1'>"
 
 
 @pytest.fixture(scope="module")
-def edited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, coterie.Clustering]:
+def edited(
+    texts: list[str], themes: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, coterie.Clustering]:
     """Groups 1 (30 texts), 3, 4 and 5: 0 and 2 went into 1 and 3, which were divided again."""
-    texts = [
-        f"the {words[row % 5]} and the {words[(row + 1 + row // 5) % 5]} of number {row} {theme}"
-        for row in range(15)
-        for theme, words in THEMES.items()
-    ]
     found = coterie.cluster(texts, 4, method="tfidf+kmeans").merge([3, 2, 1]).split(3, into=3).merge([4, 0])
     found = found.rename(5, ATTACK).rename(3, "rails, and, more")
     folder = tmp_path_factory.mktemp("edited") / "run"
     write_run(
-        folder, found, pl.DataFrame({"text": texts, "theme": list(THEMES) * 15}), text_column="text",
+        folder, found, pl.DataFrame({"text": texts, "theme": themes}), text_column="text",
         truth_column="theme", input_name="in.csv", stage_seconds={}, started=time.monotonic(), force=False,
     )  # fmt: skip
     return folder / "report.html", found

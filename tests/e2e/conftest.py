@@ -20,13 +20,6 @@ import pytest
 
 LIMIT_SECONDS = 240
 
-THEMES = {
-    "bread": ("flour", "yeast", "dough", "oven", "crust"),
-    "train": ("platform", "ticket", "conductor", "carriage", "timetable"),
-    "garden": ("roses", "compost", "pruning", "seedlings", "lawn"),
-    "bank": ("loan", "mortgage", "interest", "savings", "overdraft"),
-}
-
 
 @dataclass(frozen=True)
 class Finished:
@@ -142,21 +135,6 @@ def no_sockets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     )
     before = os.environ.get("PYTHONPATH")
     return {"PYTHONPATH": os.pathsep.join([str(folder), *([before] if before else [])]), "HF_HUB_OFFLINE": "0"}
-
-
-@pytest.fixture(scope="session")
-def texts() -> list[str]:
-    """Sixty short texts about four things, all different."""
-    return [
-        f"the {words[row % 5]} and the {words[(row + 1 + row // 5) % 5]} of number {row} {theme}"
-        for row in range(15)
-        for theme, words in THEMES.items()
-    ]
-
-
-@pytest.fixture(scope="session")
-def themes() -> list[str]:
-    return list(THEMES) * 15
 
 
 @pytest.fixture(scope="session")

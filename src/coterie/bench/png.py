@@ -7,10 +7,14 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as Xml
 
 from coterie.data.atomic import atomic_file
 from coterie.errors import ConfigError
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Playwright
 
 SCALE = 2
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "msedge")
@@ -23,13 +27,10 @@ def write_pngs(pictures: Sequence[Path]) -> list[Path]:
         from playwright.sync_api import Error, sync_playwright
     except ImportError as error:
         raise ConfigError(_sorry(pictures, "playwright is not installed")) from error
-    # A container's root has no namespaces for the sandbox; the pictures are our own.
-    arguments = ["--no-sandbox"] if sys.platform == "linux" and os.geteuid() == 0 else []
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
     written = []
     try:
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=found, args=arguments)
+            browser = launched(playwright)
             for picture in pictures:
                 width, height = _size(picture)
                 page = browser.new_page(viewport={"width": width, "height": height}, device_scale_factor=SCALE)
@@ -43,6 +44,14 @@ def write_pngs(pictures: Sequence[Path]) -> list[Path]:
     except Error as error:
         raise ConfigError(_sorry(pictures, str(error).strip().splitlines()[0])) from error
     return written
+
+
+def launched(playwright: Playwright) -> Browser:
+    """The first browser that is on this machine, or else playwright's own."""
+    # A container's root has no namespaces for the sandbox; the pages are our own.
+    arguments = ["--no-sandbox"] if sys.platform == "linux" and os.geteuid() == 0 else []
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    return playwright.chromium.launch(executable_path=found, args=arguments)
 
 
 def _size(picture: Path) -> tuple[int, int]:

@@ -48,15 +48,15 @@ class Duet:
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
         features = TwoViews(self.encoder, self.random_state)
         vectors = features.fit_transform(texts, progress)
-        sample = self._sample(texts)
+        sample = vectors[self._sample(texts)]
         progress("finding groups", 0, STAGES)
-        candidates = self._candidates(vectors[sample], n_clusters, progress)
-        centred = vectors[sample] - vectors[sample].mean(axis=0)
+        candidates = self._candidates(sample, n_clusters, progress)
+        centred = sample - sample.mean(axis=0)
         # With one group, or as many as texts, there is no silhouette, and the candidates are alike.
         scores = {name: float(np.nan_to_num(silhouette(centred, labels))) for name, labels in candidates.items()}
         best = max(scores, key=lambda name: scores[name])
         groups = spread_groups(candidates[best], neighbour_graph(centred), n_clusters)
-        assigner = learnt_groups(vectors[sample], groups, n_clusters)
+        assigner = learnt_groups(sample, groups, n_clusters)
         progress("finding groups", STAGES, STAGES)
         evidence = [
             {"candidate": name, "criterion": "silhouette", "score": round(score, 4), "kept": name == best}

@@ -15,22 +15,7 @@ from coterie import ConfigError, InputError, TextClusterer, cluster
 from coterie.features.transformer import TransformerEncoder
 from coterie.types import Matrix
 
-THEMES = {
-    "bread": ("flour", "yeast", "dough", "oven", "crust"),
-    "train": ("platform", "ticket", "conductor", "carriage", "timetable"),
-    "garden": ("roses", "compost", "pruning", "seedlings", "lawn"),
-    "bank": ("loan", "mortgage", "interest", "savings", "overdraft"),
-}
 WORDS_ONLY = "tfidf+kmeans"
-
-
-@pytest.fixture(scope="module")
-def texts() -> list[str]:
-    return [
-        f"the {words[row % 5]} and the {words[(row + 1 + row // 5) % 5]} of number {row} {theme}"
-        for row in range(15)
-        for theme, words in THEMES.items()
-    ]
 
 
 def tried(model: TextClusterer) -> list[dict[str, Any]]:
