@@ -17,18 +17,34 @@ EXAMPLES_SHOWN = 2
 WORDS_SHOWN = 8
 
 
+class Turns:
+    """When the turn of each stage began: a stage that was done and comes again, for other texts, begins anew."""
+
+    def __init__(self) -> None:
+        self._began: dict[str, float] = {}
+
+    def seconds(self, stage: str, done: int, total: int) -> float:
+        """Seconds of the stage's turn so far."""
+        now = time.monotonic()
+        seconds = now - self._began.setdefault(stage, now)
+        if total and done >= total:
+            del self._began[stage]
+        return seconds
+
+
 class StageTimes:
-    """Passes progress on and remembers how long each stage took, for `history.jsonl`."""
+    """Passes progress on and remembers how long each stage took in all its turns, for `history.jsonl`."""
 
     def __init__(self, shown: Progress) -> None:
         self.shown = shown
         self.seconds: dict[str, float] = {}
-        self._started: dict[str, float] = {}
+        self._turns = Turns()
+        self._counted: dict[str, float] = {}
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        started = self._started.setdefault(stage, now)
-        self.seconds[stage] = now - started
+        seconds = self._turns.seconds(stage, done, total)
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds - self._counted.get(stage, 0.0)
+        self._counted[stage] = 0.0 if total and done >= total else seconds
         self.shown(stage, done, total)
 
 
@@ -50,18 +66,18 @@ class PlainLines:
     """One line when a stage ends, and one every ten seconds of a long one."""
 
     def __init__(self) -> None:
-        self._started: dict[str, float] = {}
+        self._turns = Turns()
         self._last_line: dict[str, float] = {}
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        started = self._started.setdefault(stage, now)
-        last = self._last_line.setdefault(stage, now)
+        seconds = self._turns.seconds(stage, done, total)
+        last = self._last_line.setdefault(stage, 0.0)
         if total and done >= total:
-            self._say(f"{stage}: done in {now - started:.1f} s")
-        elif now - last >= SECONDS_BETWEEN_LINES and done:
-            self._last_line[stage] = now
-            left = (now - started) / done * (total - done)
+            self._say(f"{stage}: done in {seconds:.1f} s")
+            del self._last_line[stage]
+        elif seconds - last >= SECONDS_BETWEEN_LINES and done:
+            self._last_line[stage] = seconds
+            left = seconds / done * (total - done)
             far = f"{100 * done / total:.0f}%, about {left:.0f} s left" if total else f"{done:,} so far"
             self._say(f"{stage}: {far}")
 
@@ -89,6 +105,8 @@ def _live_bars() -> Iterator[Progress]:
         def show(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
                 tasks[stage] = bars.add_task(stage, total=total or None)
+            elif bars.tasks[tasks[stage]].finished and done < total:
+                bars.reset(tasks[stage])
             bars.update(tasks[stage], completed=done, total=total or None)
 
         yield show

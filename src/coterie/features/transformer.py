@@ -32,6 +32,7 @@ TUNED = "tuned."
 """Before the names of tuned weights among the arrays of a saved encoder."""
 
 Tuned = Mapping[str, NDArray[np.float32]]
+Precision = Literal["fp32", "int8"]
 
 CODE_VERSION = 1
 """To be raised when the forward pass gives other numbers: vectors kept by the old one are then not used."""
@@ -54,7 +55,7 @@ class TransformerEncoder:
         *,
         pooling: Literal["mean", "cls"] = "mean",
         max_length: int = 128,
-        precision: Literal["fp32", "int8"] = "fp32",
+        precision: Precision = "fp32",
         cache: bool = True,
         tuned: Tuned | None = None,
     ) -> None:
@@ -84,11 +85,18 @@ class TransformerEncoder:
 
     def with_weights(self, tuned: Tuned) -> TransformerEncoder:
         """The same encoder with these weights in the place of the checkpoint's."""
+        return self._with(tuned, self.precision)
+
+    def in_8_bits(self) -> TransformerEncoder:
+        """The same encoder, faster and slightly coarser."""
+        return self._with(self.tuned, "int8")
+
+    def _with(self, tuned: Tuned, precision: Precision) -> TransformerEncoder:
         return TransformerEncoder(
             self.name,
             pooling=self.pooling,
             max_length=self.max_length,
-            precision=self.precision,
+            precision=precision,
             cache=self.cache,
             tuned=tuned,
         )

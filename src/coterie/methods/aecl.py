@@ -33,7 +33,7 @@ from coterie.nn.heads import two_layers
 Ablation = Literal["no-ic", "no-stage-1", "no-stage-2", "no-pg", "no-rc"]
 CONTRAST_STEPS = 120
 GUIDED_STEPS = 240
-JOINT_STEPS = {"fast": 500, "balanced": 100, "full": 500}
+JOINT_STEPS = {"fast": 250, "balanced": 100, "full": 500}
 PUBLISHED_EPOCHS = 70
 ENCODER_RATES = {"fast": 3e-5, "balanced": 3e-5, "full": 5e-6}
 SETTLED, AT_REST = 0.01, 0.001

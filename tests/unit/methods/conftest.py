@@ -44,6 +44,9 @@ class FakeEncoder:
         assert tuned == {}
         return self
 
+    def in_8_bits(self) -> FakeEncoder:
+        return self
+
     def _noise(self, text: str) -> Matrix:
         return np.random.default_rng(zlib.crc32(text.encode())).normal(size=WIDTH)
 

@@ -54,6 +54,9 @@ class Points:
     def with_weights(self, tuned: dict[str, Any]) -> Points:
         return self
 
+    def in_8_bits(self) -> Points:
+        return self
+
 
 def centred(points: np.ndarray) -> Matrix:
     """Of length 1 on average."""
