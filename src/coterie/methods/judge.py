@@ -40,10 +40,10 @@ class Judge:
     def __call__(self, labels: Labels) -> float:
         return float(self.of_each(labels).mean())
 
-    def prefers(self, labels: Labels, start: Labels) -> bool:
-        """Whether the gain over the start is more than chance."""
-        gain = self.of_each(labels) - self.of_each(start)
-        return bool(gain.mean() > STANDARD_ERRORS * standard_error_by_group(gain, start[self.rows]))
+
+def is_gain(differences: NDArray[np.float64], groups: Labels) -> bool:
+    """Whether texts of these groups have gained more than chance would give."""
+    return bool(differences.mean() > STANDARD_ERRORS * standard_error_by_group(differences, groups))
 
 
 def standard_error_by_group(values: NDArray[np.float64], groups: Labels) -> float:
@@ -58,15 +58,19 @@ def standard_error_by_group(values: NDArray[np.float64], groups: Labels) -> floa
 def best_of(
     candidates: dict[str, Fit], judges: Sequence[Judge], again: str | None = None
 ) -> tuple[Fit, list[dict[str, Any]]]:
-    """The best of the first, of `again`, which was made as the first was, and of those that every judge prefers to the
-    first; and what each of them had."""
+    """The best of the first, of `again`, which was made as the first was, and of those that are a gain over the first
+    by every judge; and what each of them had."""
     start, *others = candidates
-    labels = {name: fit.labels for name, fit in candidates.items()}
-    by_space = {name: [judge(labels[name]) for judge in judges] for name in candidates}
+    each = {name: [judge.of_each(fit.labels) for judge in judges] for name, fit in candidates.items()}
+    by_space = {name: [float(found.mean()) for found in each[name]] for name in candidates}
     scores = {name: together(found) for name, found in by_space.items()}
-    eligible = [
-        name for name in others if name == again or all(judge.prefers(labels[name], labels[start]) for judge in judges)
-    ]
+    first_groups = [candidates[start].labels[judge.rows] for judge in judges]
+
+    def wins_everywhere(name: str) -> bool:
+        spaces = zip(each[name], each[start], first_groups, strict=True)
+        return all(is_gain(now - before, groups) for now, before, groups in spaces)
+
+    eligible = [name for name in others if name == again or wins_everywhere(name)]
     best = max([start, *eligible], key=lambda name: scores[name])
     evidence = [
         {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.methods.judge import Judge, best_of, standard_error_by_group, together
+from coterie.methods.judge import Judge, best_of, is_gain, standard_error_by_group, together
 from coterie.metrics.internal import silhouette
 
 
@@ -96,5 +96,6 @@ def test_a_judge_looks_at_the_centred_space() -> None:
     assert judge(labels) == pytest.approx(silhouette(space - space.mean(axis=0), labels))
     assert judge(labels) == pytest.approx(judge.of_each(labels).mean())
     assert judge(np.zeros(60, dtype=int)) == -1
-    assert judge.prefers(labels, generator.permutation(labels))
-    assert not judge.prefers(labels, labels)
+    gain = judge.of_each(labels) - judge.of_each(generator.permutation(labels))
+    assert is_gain(gain, labels)
+    assert not is_gain(gain * 0, labels)
