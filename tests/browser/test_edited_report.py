@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import coterie
-from coterie.persist.run import write_run
+from coterie.persist.new_run import write_run
 
 ATTACK = "<img src=x onerror='window.hit = 1'>"
 

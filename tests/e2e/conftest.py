@@ -182,7 +182,7 @@ def trained_run(texts: list[str], themes: list[str], tmp_path_factory: pytest.Te
     from coterie.api import cluster
     from coterie.features.checkpoints import find_checkpoint
     from coterie.nn.encoder import TrainableEncoder
-    from coterie.persist.run import write_run
+    from coterie.persist.new_run import write_run
 
     table = pl.DataFrame({"text": [*texts, *texts[:3]], "theme": [*themes, *themes[:2], "bread"]})
     clustering = cluster(table["text"].to_list(), 4, method="minilm+kmeans")

@@ -282,7 +282,7 @@ def test_interrupt_ends_with_a_word_and_leaves_nothing(tmp_path: Path) -> None:
 
 KILLED_WHILE_WRITING = """
 import os, signal, sys
-import coterie.persist.run as run
+import coterie.persist.new_run as run
 whole = run.write_json_atomic
 def kill(path, value):
     whole(path, value)

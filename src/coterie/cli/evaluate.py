@@ -62,8 +62,7 @@ def _external_scores(frame: pl.DataFrame, name: str, truth: str, labels: str) ->
 def _internal_scores(run: Run, frame: pl.DataFrame, labels: str) -> dict[str, float | None]:
     import numpy as np
 
-    from coterie.metrics.internal import internal_scores
-    from coterie.persist.run import finite
+    from coterie.metrics.internal import finite, internal_scores
 
     vectors = run.model().transform(frame.get_column(run.text_column))
     codes = np.unique([str(value) for value in frame.get_column(labels)], return_inverse=True)[1]

@@ -61,7 +61,7 @@ def fit(
     """Group the texts of FILE and write labels, words, scores, a report and the model to a run folder."""
     from coterie.data.check import written_n_clusters
     from coterie.engine.ranks import process_rank
-    from coterie.persist.run import check_free, write_run
+    from coterie.persist.new_run import check_free, write_run
 
     started = time.monotonic()
     is_main = process_rank() == 0  # of several processes that train together the first prints and writes for all
@@ -145,7 +145,7 @@ def _read(
     from coterie.data.check import check_n_clusters, texts_of, values_of
     from coterie.data.columns import check_column, choose_text_column
     from coterie.data.readers import open_table
-    from coterie.persist.run import check_names_free
+    from coterie.persist.new_run import check_names_free
 
     with open_table(file) as table:
         name = table.name

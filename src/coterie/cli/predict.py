@@ -24,7 +24,8 @@ def predict(
     from coterie.data.columns import choose_text_column
     from coterie.data.readers import open_table
     from coterie.data.writers import table_writer
-    from coterie.persist.run import Run, check_names_free, with_answers
+    from coterie.persist.new_run import check_names_free, with_answers
+    from coterie.persist.run import Run
 
     finished = Run.open(run)
     with open_table(file) as table:

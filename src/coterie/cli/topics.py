@@ -49,8 +49,8 @@ def _groups(run: Run) -> list[dict[str, Any]]:
 def _quality(run: Run, groups: list[dict[str, Any]]) -> dict[str, dict[str, float | None]]:
     """Scores of the topics, and of the groups' own words on the same texts."""
     from coterie.data.check import texts_of
+    from coterie.metrics.internal import finite
     from coterie.metrics.topics import topic_scores
-    from coterie.persist.run import finite
 
     texts = texts_of(run.assignments(), run.text_column, str(run.assignments_path))
     lists = {

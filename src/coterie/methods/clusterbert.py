@@ -16,7 +16,6 @@ The read-outs, k-means on the vectors (the paper's main one) and the head, are b
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -33,7 +32,7 @@ from coterie.losses.pseudo_labels import soft_cross_entropy
 from coterie.losses.student_t import target_distribution
 from coterie.methods.deep_model import DeepSettings, Task, given
 from coterie.methods.tsdae import ADAPTATION, TSDAE, TSDAESettings
-from coterie.metrics.internal import internal_scores
+from coterie.metrics.internal import finite, internal_scores
 from coterie.types import Labels, Matrix
 
 CLUSTERING, HARDENING = "clustering", "hardening"
@@ -153,9 +152,7 @@ class ClusterBERT(TSDAE):
         # While the encoder stands still they are the same.
         if self._surveyed is None or self._surveyed[0] is not vectors:
             points = vectors.cpu().numpy()
-            scores = internal_scores(points, self._kmeans(points))
-            finite = {name: value if math.isfinite(value) else None for name, value in scores.items()}
-            self._surveyed = (vectors, finite)
+            self._surveyed = (vectors, finite(internal_scores(points, self._kmeans(points))))
         return self._surveyed[1]
 
     def scores(self, vectors: Tensor) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -67,3 +69,8 @@ def _silhouettes(rows: Matrix, labels: Labels, means: Matrix, sizes: NDArray[np.
     nearest_other = 1 - similarity.max(axis=1)
     scores = (nearest_other - within) / np.maximum(np.maximum(within, nearest_other), 1e-12)
     return np.where(own_size > 1, scores, 0.0)
+
+
+def finite(scores: dict[str, float]) -> dict[str, float | None]:
+    """Scores that are not defined become null: NaN is no JSON."""
+    return {name: value if math.isfinite(value) else None for name, value in scores.items()}

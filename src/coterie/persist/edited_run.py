@@ -9,7 +9,8 @@ from coterie.data.atomic import write_json_atomic
 from coterie.errors import ConfigError, ModelFormatError
 from coterie.persist.edits import edits_in_words, write_edits
 from coterie.persist.folders import new_version
-from coterie.persist.run import Run, all_scores, texts_sha256, write_groups
+from coterie.persist.new_run import all_scores, texts_sha256, write_groups
+from coterie.persist.run import Run
 from coterie.types import Progress, silent
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from coterie.data.atomic import draft_beside, replaced_name
 from coterie.errors import ConfigError, ModelFormatError
 from coterie.persist import edited_run, folders
 from coterie.persist.edited_run import EditedRun
-from coterie.persist.run import Run, write_run
+from coterie.persist.new_run import write_run
+from coterie.persist.run import Run
 
 THEMES = {
     "bread": ("flour", "yeast", "dough", "oven", "crust"),

@@ -13,7 +13,7 @@ from coterie.data.atomic import draft_beside, replaced_name, write_text_atomic
 from coterie.errors import ConfigError
 from coterie.persist import folders
 from coterie.persist.folders import new_folder, new_version
-from coterie.persist.run import check_free
+from coterie.persist.new_run import check_free
 
 
 def write_half(folder: Path) -> None:

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 import coterie
-from coterie.persist.run import Run, write_run
+from coterie.persist.new_run import write_run
+from coterie.persist.run import Run
 
 MakeRun = Callable[..., Run]
 
