@@ -11,7 +11,7 @@ from coterie.registry import (
     AUTO,
     CLUSTERERS,
     DEEP,
-    DEFAULT_METHOD,
+    DUET,
     EFFORTS,
     FEATURES,
     HAC_SD,
@@ -60,7 +60,8 @@ def build(name: str, settings: Settings) -> Method:
     """The method of this name, or an error that names the nearest one."""
     if settings.effort not in EFFORTS:
         raise ConfigError(f"effort={settings.effort!r} is not known: use one of {', '.join(EFFORTS)}")
-    name = DEFAULT_METHOD if name == AUTO else name
+    if name == AUTO:
+        return _auto(settings)
     if name in DEEP:
         deep = _deep(name, settings)
         feature = getattr(deep.settings, "features", name)
@@ -72,7 +73,7 @@ def build(name: str, settings: Settings) -> Method:
     elif name == HAC_SD.name:
         method = _hac_sd(settings)
     else:
-        method = _duet(settings) if name == "duet" else _two_step(name, settings)
+        method = _duet(settings) if name == DUET else _two_step(name, settings)
     feature = name.split("+")[0]
     _refuse_unused(name, feature, settings, feature in ("sif", *SELF_TAUGHT))
     return method
@@ -108,6 +109,14 @@ def _refuse_unused(name: str, feature: str, settings: Settings, reads_words: boo
         raise ConfigError(
             f"the method {name!r} uses no encoder: leave encoder and precision out, or use another method"
         )
+
+
+def _auto(settings: Settings) -> Method:
+    from coterie.methods.auto import Auto
+
+    _refuse_unused(AUTO, AUTO, settings, reads_words=False)
+    trained = replace(settings, effort="balanced") if settings.effort == "full" else settings
+    return Auto(settings.effort, lambda name: build(name, trained if name in DEEP else settings))
 
 
 def _duet(settings: Settings) -> Method:

@@ -13,8 +13,7 @@ Effort = Literal["fast", "balanced", "full"]
 FeatureName = Literal["bow", "tfidf", "stems", "lda", "ae", "kate", "sif", "minilm", "tsdae"]
 Precision = Literal["fp32", "int8"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
-AUTO = "auto"
-DEFAULT_METHOD = "duet"
+AUTO, DUET = "auto", "duet"
 
 FEATURES: dict[FeatureName, str] = {
     "bow": "bag of words (2,000 words)",
@@ -120,8 +119,8 @@ HAC_SD = MethodInfo("hac-sd", "linkage of sparsified similarities, iterative cla
 
 def known_methods() -> list[MethodInfo]:
     """Every method; `FEATURES+CLUSTERER` stands for all combinations."""
-    own = MethodInfo("duet", "encoder and words side by side, smoothed, best of two clusterings", "Coterie")
-    auto = MethodInfo(AUTO, f"the best method for the effort: now {DEFAULT_METHOD}", "Coterie")
+    own = MethodInfo(DUET, "encoder and words side by side, smoothed, best of two clusterings", "Coterie")
+    auto = MethodInfo(AUTO, "duet; beyond fast, aecl from its groups where they are large enough", "Coterie")
     combinations = [
         MethodInfo(f"{feature}+{clusterer}", f"{about}; {how}", "baseline")
         for feature, about in FEATURES.items()
@@ -133,7 +132,7 @@ def known_methods() -> list[MethodInfo]:
 
 def reads_encoder(name: str) -> bool:
     """Whether a method looks at texts through the encoder that was given."""
-    return name in (AUTO, DEFAULT_METHOD, *DEEP) or name.split("+")[0] in ("minilm", "tsdae")
+    return name in (AUTO, DUET, *DEEP) or name.split("+")[0] in ("minilm", "tsdae")
 
 
 def model_class(name: str) -> type[DeepModel]:

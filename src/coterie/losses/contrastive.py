@@ -60,9 +60,17 @@ def similarity_guided_contrast(
     """
     if len(z0) < 2:
         return torch.cat([z0, z1, h0, h1]).sum() * 0
-    log_l1 = _log_l1(z0, z1, temperature)
+    z0, z1, h0, h1 = (unit_rows(rows) for rows in (z0, z1, h0, h1))
+    # Each of the four is in two of the denominators.
+    z0_alone, z1_alone, h0_alone, h1_alone = (_log_negatives(rows @ rows.T / temperature) for rows in (z0, z1, h0, h1))
+    log_l1 = torch.logaddexp(*_log_shares(z0 @ z1.T / temperature, z0_alone, z1_alone))
     same_group = groups[:, None] == groups[None, :]
-    log_l2 = [_log_l2(z, h, s, same_group, temperature, zero_diagonal) for z, h, s in ((z0, h0, s0), (z1, h1, s1))]
+    if zero_diagonal:
+        s0, s1 = s0 - s0.diagonal().diag(), s1 - s1.diagonal().diag()
+    log_l2 = [
+        _log_l2(z @ h.T / temperature, z_alone, h_alone, s, same_group)
+        for z, h, z_alone, h_alone, s in ((z0, h0, z0_alone, h0_alone, s0), (z1, h1, z1_alone, h1_alone, s1))
+    ]
     return -(torch.logaddexp(log_l1, log_l2[0]) + torch.logaddexp(log_l1, log_l2[1])).mean() / 2
 
 
@@ -70,7 +78,7 @@ def unguided_contrast(z0: Tensor, z1: Tensor, temperature: float) -> Tensor:
     """AECL (6) and (9) without (7), the ablation "No IC": only the other view of the same text is a positive."""
     if len(z0) < 2:
         return torch.cat([z0, z1]).sum() * 0
-    return -_log_l1(z0, z1, temperature).mean()
+    return -torch.logaddexp(*_log_shares_of(z0, z1, temperature)).mean()
 
 
 def cluster_contrast(p0: Tensor, p1: Tensor, temperature: float, positive_in_denominator: bool = False) -> Tensor:
@@ -82,7 +90,7 @@ def cluster_contrast(p0: Tensor, p1: Tensor, temperature: float, positive_in_den
         return instance_contrast(p0.T, p1.T, temperature)
     if p0.shape[1] < 2:
         return (p0 + p1).sum() * 0
-    log_share0, log_share1 = _log_shares(p0.T, p1.T, temperature)
+    log_share0, log_share1 = _log_shares_of(p0.T, p1.T, temperature)
     return -(log_share0 + log_share1).mean() / 2
 
 
@@ -110,24 +118,31 @@ def _log_negatives(*blocks: Tensor) -> Tensor:
     return torch.logsumexp(logs, dim=1)
 
 
-def _log_shares(a: Tensor, b: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+def _log_shares_of(a: Tensor, b: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
     """Logs of the two fractions of (6) and (10): rows of a as anchors, then rows of b."""
     within_a, across, within_b = _three_blocks(a, b, temperature)
-    positive = across.diagonal()
-    return positive - _log_negatives(within_a, across), positive - _log_negatives(within_b, across.T)
+    return _log_shares(across, _log_negatives(within_a), _log_negatives(within_b))
 
 
-def _log_l1(z0: Tensor, z1: Tensor, temperature: float) -> Tensor:
-    return torch.logaddexp(*_log_shares(z0, z1, temperature))
+def _log_shares(across: Tensor, a_alone: Tensor, b_alone: Tensor) -> tuple[Tensor, Tensor]:
+    """The same from similarities across the views and the logs of the negatives within each."""
+    positive, (of_a, of_b) = across.diagonal(), _log_denominators(across, a_alone, b_alone)
+    return positive - of_a, positive - of_b
 
 
-def _log_l2(z: Tensor, h: Tensor, s: Tensor, same_group: Tensor, temperature: float, zero_diagonal: bool) -> Tensor:
-    """Log of l_2 (7) of each text in one view."""
-    within_z, across, within_h = _three_blocks(z, h, temperature)
-    if zero_diagonal:
-        s = s.masked_fill(torch.eye(len(s), dtype=torch.bool, device=s.device), 0)
+def _log_denominators(across: Tensor, a_alone: Tensor, b_alone: Tensor) -> tuple[Tensor, Tensor]:
+    others = across.masked_fill(torch.eye(len(across), dtype=torch.bool, device=across.device), -torch.inf)
+    return (
+        torch.logaddexp(a_alone, torch.logsumexp(others, dim=1)),
+        torch.logaddexp(b_alone, torch.logsumexp(others, dim=0)),
+    )
+
+
+def _log_l2(across: Tensor, z_alone: Tensor, h_alone: Tensor, s: Tensor, same_group: Tensor) -> Tensor:
+    """Log of l_2 (7) of each text in one view, from similarities of z with h."""
     log_weights = torch.log(s + SIMILARITY_FLOOR).masked_fill(~same_group, -torch.inf)
-    of_z = torch.logsumexp(across + log_weights, dim=1) - _log_negatives(within_z, across)
+    of_z, of_h = _log_denominators(across, z_alone, h_alone)
     # In both fractions the weights are row i of s: it is text i that looks at the others.
-    of_h = torch.logsumexp(across.T + log_weights, dim=1) - _log_negatives(within_h, across.T)
-    return torch.logaddexp(of_z, of_h)
+    return torch.logaddexp(
+        torch.logsumexp(across + log_weights, dim=1) - of_z, torch.logsumexp(across.T + log_weights, dim=1) - of_h
+    )
