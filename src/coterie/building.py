@@ -115,8 +115,7 @@ def _auto(settings: Settings) -> Method:
     from coterie.methods.auto import Auto
 
     _refuse_unused(AUTO, AUTO, settings, reads_words=False)
-    trained = replace(settings, effort="balanced") if settings.effort == "full" else settings
-    return Auto(settings.effort, lambda name: build(name, trained if name in DEEP else settings))
+    return Auto(settings.effort, lambda name, effort: build(name, replace(settings, effort=effort)))
 
 
 def _duet(settings: Settings) -> Method:

@@ -17,6 +17,10 @@ EXAMPLES_SHOWN = 2
 WORDS_SHOWN = 8
 
 
+def is_over(done: int, total: int) -> bool:
+    return 0 < total <= done
+
+
 class Turns:
     """When the turn of each stage began: a stage that was done and comes again, for other texts, begins anew."""
 
@@ -27,7 +31,7 @@ class Turns:
         """Seconds of the stage's turn so far."""
         now = time.monotonic()
         seconds = now - self._began.setdefault(stage, now)
-        if total and done >= total:
+        if is_over(done, total):
             del self._began[stage]
         return seconds
 
@@ -39,12 +43,13 @@ class StageTimes:
         self.shown = shown
         self.seconds: dict[str, float] = {}
         self._turns = Turns()
-        self._counted: dict[str, float] = {}
+        self._over: dict[str, float] = {}
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         seconds = self._turns.seconds(stage, done, total)
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds - self._counted.get(stage, 0.0)
-        self._counted[stage] = 0.0 if total and done >= total else seconds
+        self.seconds[stage] = self._over.get(stage, 0.0) + seconds
+        if is_over(done, total):
+            self._over[stage] = self.seconds[stage]
         self.shown(stage, done, total)
 
 
@@ -72,7 +77,7 @@ class PlainLines:
     def __call__(self, stage: str, done: int, total: int) -> None:
         seconds = self._turns.seconds(stage, done, total)
         last = self._last_line.setdefault(stage, 0.0)
-        if total and done >= total:
+        if is_over(done, total):
             self._say(f"{stage}: done in {seconds:.1f} s")
             del self._last_line[stage]
         elif seconds - last >= SECONDS_BETWEEN_LINES and done:

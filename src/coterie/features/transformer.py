@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from torch import Tensor
 
+    from coterie.registry import Precision
+
 TOKEN_BUDGET = 1024
 """Tokens in a batch. Small enough for the activations to stay in the processor's cache, which is worth more than
 long products: from 512 to 2,048 the speed is the same, with 4,096 int8 is a third slower."""
@@ -32,7 +34,6 @@ TUNED = "tuned."
 """Before the names of tuned weights among the arrays of a saved encoder."""
 
 Tuned = Mapping[str, NDArray[np.float32]]
-Precision = Literal["fp32", "int8"]
 
 CODE_VERSION = 1
 """To be raised when the forward pass gives other numbers: vectors kept by the old one are then not used."""

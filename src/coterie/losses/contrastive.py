@@ -112,10 +112,13 @@ def _three_blocks(a: Tensor, b: Tensor, temperature: float) -> tuple[Tensor, Ten
 
 def _log_negatives(*blocks: Tensor) -> Tensor:
     """Log of the sum of exp over each row of all blocks, without their diagonals."""
-    itself = torch.eye(len(blocks[0]), dtype=torch.bool, device=blocks[0].device)
-    logs = torch.cat([block.masked_fill(itself, -torch.inf) for block in blocks], dim=1)
+    logs = torch.cat([_without_diagonal(block) for block in blocks], dim=1)
     # One text alone has no negatives; torch's logsumexp of nothing but -inf is -inf with a gradient of 0, as it should.
     return torch.logsumexp(logs, dim=1)
+
+
+def _without_diagonal(logs: Tensor) -> Tensor:
+    return logs.masked_fill(torch.eye(len(logs), dtype=torch.bool, device=logs.device), -torch.inf)
 
 
 def _log_shares_of(a: Tensor, b: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
@@ -131,7 +134,7 @@ def _log_shares(across: Tensor, a_alone: Tensor, b_alone: Tensor) -> tuple[Tenso
 
 
 def _log_denominators(across: Tensor, a_alone: Tensor, b_alone: Tensor) -> tuple[Tensor, Tensor]:
-    others = across.masked_fill(torch.eye(len(across), dtype=torch.bool, device=across.device), -torch.inf)
+    others = _without_diagonal(across)
     return (
         torch.logaddexp(a_alone, torch.logsumexp(others, dim=1)),
         torch.logaddexp(b_alone, torch.logsumexp(others, dim=0)),

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from coterie.methods.base import Fit, Method
+from coterie.registry import Effort
 from coterie.types import Progress, silent
 
 UNTRAINED, TRAINED = "duet", "aecl"
+LONGEST_TRAINING: Effort = "balanced"
 FEWEST_TEXTS_A_GROUP = 100
 FEWEST_TEXTS_SEEN = 40_000
 """Training takes so many steps that it sees at least as many texts, one several times where there are fewer."""
@@ -24,18 +26,19 @@ MOST_CHARACTERS = {"balanced": 8_000_000, "full": 200_000_000}
 class Auto:
     """Duet, or where there is time and enough to learn from, a training that begins with its groups.
 
-    `make` builds a method by its name. Nothing was found to be gained by training longer than at `balanced`: `full`
-    trains as long, but also on texts that take hours.
+    `make` builds a method by its name, for an effort. Nothing was found to be gained by training longer than at
+    `balanced`: `full` trains as long, but also on texts that take hours.
     """
 
-    def __init__(self, effort: str, make: Callable[[str], Method]) -> None:
+    def __init__(self, effort: Effort, make: Callable[[str, Effort], Method]) -> None:
         self.effort, self.make = effort, make
 
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
         if self.effort == "fast":
-            return self.make(UNTRAINED).fit(texts, n_clusters, progress)
+            return self.make(UNTRAINED, self.effort).fit(texts, n_clusters, progress)
         name, why = choice(texts, n_clusters, MOST_CHARACTERS[self.effort])
-        fit = self.make(name).fit(texts, n_clusters, progress)
+        effort = LONGEST_TRAINING if name == TRAINED else self.effort
+        fit = self.make(name, effort).fit(texts, n_clusters, progress)
         fit.evidence = [{"note": f"auto: the method is {name}, since {why}"}, *fit.evidence]
         return fit
 

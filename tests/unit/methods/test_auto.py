@@ -9,20 +9,22 @@ import pytest
 
 from coterie.building import Settings, build
 from coterie.methods.auto import Auto, choice
+from coterie.registry import EFFORTS, Effort
 
 
-def chosen(effort: str, texts: list[str], n_clusters: int) -> tuple[str, list[dict[str, Any]]]:
-    """The method that is made and fitted, and the evidence afterwards."""
-    made: list[str] = []
+def chosen(effort: Effort, texts: list[str], n_clusters: int) -> tuple[str, list[dict[str, Any]]]:
+    """The method that is made and fitted, and the evidence afterwards; no training is longer than at `balanced`."""
+    made: list[tuple[str, str]] = []
 
-    def make(name: str) -> Any:
-        made.append(name)
+    def make(name: str, trained_for: str) -> Any:
+        made.append((name, trained_for))
         return SimpleNamespace(fit=lambda *given: SimpleNamespace(evidence=[{"candidate": "first"}], given=given))
 
     fit: Any = Auto(effort, make).fit(texts, n_clusters)
     assert fit.given[:2] == (texts, n_clusters)
     assert fit.evidence[-1] == {"candidate": "first"}
-    (name,) = made
+    ((name, trained_for),) = made
+    assert trained_for == ("balanced" if name == "aecl" else effort)
     return name, fit.evidence[:-1]
 
 
@@ -39,7 +41,7 @@ def test_fast_trains_nothing_and_has_nothing_to_explain(texts_a_group: int) -> N
         (400, "auto: the method is aecl, since 100 texts a group are enough to train on"),
     ],
 )
-def test_groups_must_be_large_enough_to_train_on(effort: str, texts: int, note: str) -> None:
+def test_groups_must_be_large_enough_to_train_on(effort: Effort, texts: int, note: str) -> None:
     name, evidence = chosen(effort, ["a text"] * texts, 4)
     assert evidence == [{"note": note}]
     assert f"the method is {name}," in note
@@ -70,8 +72,7 @@ def test_full_takes_longer_texts_than_balanced() -> None:
 
 
 def test_full_trains_as_balanced_does() -> None:
-    for effort in ("balanced", "full"):
-        settings = Settings(4, effort, "minilm", "fp32", None, 0)
-        made: Any = build("auto", settings)
+    for effort in EFFORTS:
+        made: Any = build("auto", Settings(4, effort, "minilm", "fp32", None, 0))
         assert made.effort == effort
-        assert made.make("aecl").effort == "balanced"
+        assert made.make("aecl", "balanced").effort == "balanced"
