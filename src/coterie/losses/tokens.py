@@ -7,10 +7,13 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint as recomputed
 
-from coterie.nn.layers import linear
+from coterie.nn.layers import filled_up, linear
 
 LOGITS_AT_ONCE = 32_000_000
 """Numbers that are in memory at a time; of more places they are computed a second time for the gradient."""
+
+NOT_TOLD = -1
+"""The target of a row that is there for the shape only."""
 
 
 def token_surprise(states: Tensor, words: Tensor, bias: Tensor, targets: Tensor, bf16: bool = False) -> Tensor:
@@ -20,7 +23,9 @@ def token_surprise(states: Tensor, words: Tensor, bias: Tensor, targets: Tensor,
     """
 
     def part(states: Tensor, targets: Tensor) -> Tensor:
-        return functional.cross_entropy(linear(states, words, bias, bf16), targets, reduction="none")
+        logits = linear(filled_up(states), words, bias, bf16)
+        told = functional.pad(targets, (0, len(logits) - len(targets)), value=NOT_TOLD)
+        return functional.cross_entropy(logits, told, reduction="none", ignore_index=NOT_TOLD)[: len(targets)]
 
     rows = max(1, LOGITS_AT_ONCE // len(words))
     if len(states) <= rows:

@@ -18,15 +18,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from coterie.features.tokens import Tokens, token_places
-from coterie.nn.layers import linear, product
+from coterie.nn.layers import filled_up, linear, product, rounded_up
 
 WINDOW = 3
 ROWS_AT_ONCE = 4096
 """Words and empty rows of a product without gradient, always this many: products of other shapes round differently,
 and a text's vector would depend on its company."""
-
-ROUND_ROWS = 128
-"""Products with gradient have a multiple of this many rows: oneDNN prepares for every shape anew, and keeps that."""
 
 
 class DenseCnn(nn.Module):
@@ -47,8 +44,7 @@ class DenseCnn(nn.Module):
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """Vectors of texts whose words follow one another, with gradient."""
         distinct, which = torch.unique(ids, return_inverse=True)
-        filled = functional.pad(distinct, (0, _rounded(len(distinct)) - len(distinct)))
-        vectors = functional.embedding(filled, self.words)
+        vectors = functional.embedding(filled_up(distinct), self.words)
         return self._pooled(linear(vectors, self.weights[0], None, self.bf16), which, lengths)
 
     @torch.no_grad()
@@ -67,7 +63,7 @@ class DenseCnn(nn.Module):
     def _pooled(self, products: Tensor, words: Tensor, lengths: Tensor, rows: int | None = None) -> Tensor:
         """From the first block's products of every word on; `rows` fills the table up with empty ones."""
         texts = torch.repeat_interleave(torch.arange(len(lengths), device=lengths.device), lengths)
-        rows = rows or _rounded(len(words) + len(lengths))
+        rows = rows or rounded_up(len(words) + len(lengths))
         place = torch.arange(len(words), device=words.device) + texts
         # The products of an empty row are 0: they are the last of the table.
         at = torch.full((rows,), len(products), device=words.device).index_copy_(0, place, words)
@@ -85,10 +81,6 @@ class DenseCnn(nn.Module):
         before, at, after = torch.split(products, self.maps, dim=1)
         added = at + functional.pad(before[:-1], (0, 0, 1, 0)) + functional.pad(after[1:], (0, 0, 0, 1))
         return functional.relu(added + self.biases[block])
-
-
-def _rounded(rows: int) -> int:
-    return -(-rows // ROUND_ROWS) * ROUND_ROWS
 
 
 def _convolution(wide: int, maps: int) -> Tensor:

@@ -21,14 +21,10 @@ from coterie.errors import ConfigError
 from coterie.features.checkpoints import Checkpoint
 from coterie.features.tokens import token_places
 from coterie.nn.families import read_architecture, read_weights
-from coterie.nn.layers import Affine, Groups, Layer, split_by_group
+from coterie.nn.layers import Affine, Groups, Layer, filled_up, split_by_group
 
 TOKENS_IN_CHUNK = 4096
 """Products are fast from about 1,000 rows on; but the gradients of all weights are added up once a chunk."""
-
-ROUND_ROWS = 256
-"""Chunks are filled up with empty rows to a multiple of this: oneDNN keeps a compiled product, with memory of its own,
-for every number of rows it has seen."""
 
 SAVED_BYTES = 1_000_000_000
 """What a batch may keep for backward; the chunks beyond it are computed a second time instead."""
@@ -258,7 +254,7 @@ class TrainableEncoder(torch.nn.Module):
 
 def _through(layers: Iterable[torch.nn.Module], x: Tensor, groups: Groups, causal: bool = False) -> Tensor:
     tokens = len(x)
-    x = functional.pad(x, (0, 0, 0, -tokens % ROUND_ROWS))
+    x = filled_up(x)
     for layer in layers:
         x = layer(x, groups, causal)
     return x[:tokens]

@@ -18,8 +18,21 @@ from torch.nn import functional
 Groups = Sequence[tuple[int, int]]
 """(texts, length) of every run of texts of one length, in order."""
 
+ROUND_ROWS = 128
+"""Products of training have a multiple of this many rows: oneDNN keeps a compiled product, with memory of its own, for
+every number that it has seen."""
+
 VECTOR = 16
 """torch's softmax of rows shorter than this is up to seven times as slow: no vector instructions."""
+
+
+def rounded_up(rows: int) -> int:
+    return -(-rows // ROUND_ROWS) * ROUND_ROWS
+
+
+def filled_up(rows: Tensor) -> Tensor:
+    """With empty rows below, to a multiple of ROUND_ROWS."""
+    return functional.pad(rows, (0, 0) * (rows.dim() - 1) + (0, rounded_up(len(rows)) - len(rows)))
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None, gelu: bool = False) -> Tensor:

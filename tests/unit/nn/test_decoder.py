@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+import coterie.losses.tokens as tokens_module
+import coterie.nn.layers as layers_module
 from coterie.features.checkpoints import find_checkpoint
 from coterie.features.tokens import Tokens
 from coterie.nn.decoder import Decoder
@@ -141,3 +143,28 @@ def test_causal_states_have_an_entry_of_their_own(tiny_bert: Path, tmp_path: Pat
     assert len(list((tmp_path / "cache" / "vectors").iterdir())) == 2
     torch.testing.assert_close(decoded(encoder, decoder, vectors_for(encoder)), first, rtol=0, atol=0)
     assert len(list((tmp_path / "cache" / "vectors").iterdir())) == 2
+
+
+def test_products_see_few_numbers_of_rows(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For every number that is new oneDNN keeps memory."""
+    seen: set[int] = set()
+    linear = layers_module.linear
+
+    def counted(x: torch.Tensor, *others: Any) -> torch.Tensor:
+        seen.add(len(x))
+        return linear(x, *others)
+
+    monkeypatch.setattr(layers_module, "ROUND_ROWS", 16)
+    for module in (layers_module, tokens_module):
+        monkeypatch.setattr(module, "linear", counted)
+    encoder, decoder = built(tiny_bert)
+    read = TrainingTexts(encoder, [TEXTS])
+    read.read_causally()
+    vectors = vectors_for(encoder)
+    for turn in range(3):
+        for count in range(1, len(ROWS) + 1):
+            marks = Marks.following(TEXTS).every(3, turn)
+            states = read.decode(decoder, vectors[:count], ROWS[:count], marks)
+            told = torch.from_numpy(marks.taken(ROWS[:count]).ids)
+            assert decoder.head.surprise(states, told).shape == told.shape
+    assert seen == {16, 32, 48, 64}

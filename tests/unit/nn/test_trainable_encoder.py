@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 import coterie.nn.encoder as encoder_module
+import coterie.nn.layers as layers_module
 from coterie.errors import ConfigError
 from coterie.features.checkpoints import Checkpoint, find_checkpoint
 from coterie.features.transformer import TransformerEncoder
@@ -194,7 +195,7 @@ def test_estimate_of_what_is_kept_for_backward(folders: dict[str, Path]) -> None
 
 def test_products_see_few_numbers_of_rows(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """For every number that is new oneDNN keeps memory, a gigabyte in a hundred steps."""
-    monkeypatch.setattr(encoder_module, "ROUND_ROWS", 32)
+    monkeypatch.setattr(layers_module, "ROUND_ROWS", 32)
     encoder, seen = trainable(folders["bert"], trainable_layers=1), set()
     for layer in encoder.layers:
         layer.register_forward_pre_hook(lambda module, given: seen.add(len(given[0])))

@@ -200,7 +200,7 @@ def test_whatever_changes_the_states_changes_the_entry(
     is_new(tiny_bert, view_of([9, 3, 17, 9, 4, 30, 12, 3, 3, 25, 9], seed=5), trainable_layers=1)
     is_new(deeper, VIEW, trainable_layers=1)
     is_new(deeper, VIEW, trainable_layers=2)
-    monkeypatch.setattr(texts_module, "CODE_VERSION", 2)
+    monkeypatch.setattr(texts_module, "CODE_VERSION", texts_module.CODE_VERSION + 1)
     is_new(deeper, VIEW, trainable_layers=1)
     monkeypatch.setattr(torch, "__version__", "9.9.9")
     is_new(deeper, VIEW, trainable_layers=1)
