@@ -260,7 +260,10 @@ def _tsdae(settings: Settings) -> Features:
     from coterie.methods.settings import read_settings
     from coterie.methods.tsdae import TSDAEFeatures, TSDAESettings
 
-    chosen = read_settings(TSDAESettings, settings.own, "tsdae")
+    # There are no groups for it to start from, or to go back to.
+    chosen = read_settings(TSDAESettings, settings.own, "tsdae", without=("init", "undo"))
+    if chosen.trainable_layers == 0:
+        raise ConfigError("setting trainable_layers=0 of 'tsdae' leaves nothing to train: give 1 or more, or 'all'")
     return TSDAEFeatures(_encoder(settings, chosen.pooling), chosen, settings.effort, settings.random_state)
 
 

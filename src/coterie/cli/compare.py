@@ -108,7 +108,8 @@ def _trained_encoder(run: Run) -> TransformerEncoder:
         raise ConfigError(
             f"{run.folder}: the model of this run has no trained encoder (method {options['method']!r}, effort "
             f"{options['effort']!r}), so no similarity has changed. Fit with a method that trains it, as in "
-            "`--method aecl --effort balanced`; where training was tried and not kept, history.jsonl says so."
+            "`--method clusterbert --effort balanced`; where training was tried and the start was kept, add "
+            "`--set undo=false`."
         )
     return encoder
 

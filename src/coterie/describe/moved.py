@@ -97,8 +97,9 @@ class _Best:
 
 
 def _measured(pairs: NDArray[np.int64], before: Matrix, after: Matrix, score: Change) -> list[Pair]:
-    """Their similarities in full precision, and the order by those."""
+    """Their similarities in full precision, by which one or the other may not belong there, and the order by those."""
     first, second = pairs.T
     similar = [np.einsum("ij,ij->i", space[first], space[second], dtype=np.float64) for space in (before, after)]
-    order = np.lexsort((second, first, -score(*similar)))
+    scores = score(*similar)
+    order = [i for i in np.lexsort((second, first, -scores)) if scores[i] > 0]
     return [Pair(int(first[i]), int(second[i]), float(similar[0][i]), float(similar[1][i])) for i in order]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -70,28 +70,44 @@ class Deep:
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
         words = self._words(texts, progress)
         start, before = self._groups_by(self.encoder, texts, n_clusters, progress)
-        spaces, init = [before], self.settings.init
-        again = f"{init}, trained encoder"
         judge = Judge(before, self.random_state)
         views = [texts, *(self.views or self._augmented(texts, progress))]
         key = self._key(n_clusters, views, start.labels, words)
         model, encoder, outcome = self._train(views, n_clusters, start.labels, words, judge, key, progress)
-        candidates = {f"{init} start": start}
         features = self.encoder.with_weights(encoder.tuned_weights() if _is_trained(encoder) else {})
+        candidates, judges, notes = {f"{self.settings.init} start": start}, [judge], list(outcome.notes)
         if outcome.score is not None:
             candidates[TRAINED_HEAD] = self._head(features, texts, n_clusters, model, progress)
-            if _is_trained(encoder):
-                candidates[again], after = self._groups_by(features, texts, n_clusters, progress)
-                spaces.append(after)
-                if self.model.reads_kmeans and init != "kmeans":
-                    candidates["kmeans, trained encoder"] = self._kmeans(features, texts, n_clusters, progress)
-        fit, evidence = best_of(candidates, [Judge(space, self.random_state) for space in spaces], again)
+        elif not notes:
+            notes.append("the trained head never told half of the groups apart, and is left out")
+        # Stopped by a guard before there was a state to go back to, an encoder is not worth a look.
+        if _is_trained(encoder) and (outcome.score is not None or not outcome.notes):
+            again, after = self._grouped_again(features, texts, n_clusters, progress)
+            candidates |= again
+            judges.append(Judge(after, self.random_state))
+        wanted = None if self.settings.undo else self._published(candidates)
+        fit, evidence = best_of(candidates, judges, _trained(self.settings.init), wanted)
         fit.candidates = candidates
-        fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in outcome.notes)]
+        fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in notes)]
         if words is not None:
             self._learn_topics(model, fit, features.encode(texts, progress), progress)
         forget_checkpoints(*key)
         return fit
+
+    def _grouped_again(
+        self, features: TransformerEncoder, texts: Sequence[str], n_clusters: int, progress: Progress
+    ) -> tuple[dict[str, Fit], Matrix]:
+        """The groups by `init` with the trained encoder, those by k-means if they are read too, and the space now."""
+        fit, space = self._groups_by(features, texts, n_clusters, progress)
+        found = {_trained(self.settings.init): fit}
+        if self.model.reads_kmeans and _trained("kmeans") not in found:
+            found[_trained("kmeans")] = self._kmeans(features, texts, n_clusters, progress)
+        return found, space
+
+    def _published(self, candidates: Collection[str]) -> str | None:
+        """The paper's own read-out, if training came to one."""
+        names = [_trained("kmeans"), TRAINED_HEAD] if self.model.reads_kmeans else [TRAINED_HEAD]
+        return next((name for name in names if name in candidates), None)
 
     def _groups_by(
         self, encoder: TransformerEncoder, texts: Sequence[str], n_clusters: int, progress: Progress
@@ -251,6 +267,11 @@ def filled_up(labels: Labels, vectors: Matrix, n_clusters: int) -> Labels:
         halves = KMeans(2, n_init=3, random_state=0).fit(vectors[widest]).labels_
         labels[widest[halves == 1]] = new
     return labels
+
+
+def _trained(init: str) -> str:
+    """What the candidate is called that is made as this start is, with the trained encoder."""
+    return f"{init}, trained encoder"
 
 
 def _is_trained(encoder: nn.Module) -> TypeGuard[TrainableEncoder]:

@@ -30,11 +30,13 @@ class TrainedSettings:
     """What every trained method can be told.
 
     `init`: where the first groups come from, `kmeans` on what the method reads (as published) or `two-view`, the
-    default method.
+    default method. `undo=False`: what training has made is kept, read out as published, even where the start looks
+    better.
     """
 
     init: Init = "two-view"
     batch_size: int = 400
+    undo: bool = True
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class DeepModel(Model):
     augmentations: ClassVar[int] = 1
     """How many other views of every text it learns from."""
     reads_kmeans: ClassVar[bool] = False
-    """Whether k-means on the trained encoder is one of its read-outs, whatever it started from."""
+    """Whether k-means on the trained encoder is its main read-out; else that is the head."""
 
     first_groups: Tensor
 

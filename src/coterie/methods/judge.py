@@ -56,10 +56,10 @@ def standard_error_by_group(values: NDArray[np.float64], groups: Labels) -> floa
 
 
 def best_of(
-    candidates: dict[str, Fit], judges: Sequence[Judge], again: str | None = None
+    candidates: dict[str, Fit], judges: Sequence[Judge], again: str | None = None, wanted: str | None = None
 ) -> tuple[Fit, list[dict[str, Any]]]:
     """The best of the first, of `again`, which was made as the first was, and of those that are a gain over the first
-    by every judge; and what each of them had."""
+    by every judge; or the one `wanted` whatever they say. And what each of them had."""
     start, *others = candidates
     each = {name: [judge.of_each(fit.labels) for judge in judges] for name, fit in candidates.items()}
     by_space = {name: [float(found.mean()) for found in each[name]] for name in candidates}
@@ -71,7 +71,7 @@ def best_of(
         return all(is_gain(now - before, groups) for now, before, groups in spaces)
 
     eligible = [name for name in others if name == again or wins_everywhere(name)]
-    best = max([start, *eligible], key=lambda name: scores[name])
+    best = wanted or max([start, *eligible], key=lambda name: scores[name])
     evidence = [
         {
             "candidate": name,

@@ -74,7 +74,6 @@ def test_the_reconstruction_is_the_mean_over_the_texts_tokens_given_the_noised_v
             mine = whole.taken(np.array([place]))
             surprise.append(model.decoder.head.surprise(one[mine.at], torch.from_numpy(mine.ids)))
         assert_close(loss, torch.cat(surprise).mean(), atol=1e-5, rtol=1e-5)
-    assert_close(torch.cat(surprise).mean() * len(torch.cat(surprise)), torch.cat(surprise).sum())
 
 
 def test_every_view_meets_every_place(tiny_bert: Path, corpus: list[str]) -> None:
@@ -268,3 +267,58 @@ def test_both_read_outs_are_compared_and_stand_by_the_truth(tiny_bert: Path, cor
     blind = TextClusterer(3, settings=settings, **options).fit(corpus)
     np.testing.assert_array_equal(blind.labels_, fitted.labels_)
     assert "candidates" not in blind.history_[-1]
+
+
+def shortly(folder: Path, **own: Any) -> TextClusterer:
+    settings = {"trainable_layers": 1, "round_epochs": 1, "hardening_epochs": 1, "encoder_rate": 1e-3, **own}
+    return TextClusterer(3, method="clusterbert", effort="balanced", encoder=str(folder), settings=settings)
+
+
+def test_the_published_read_out_is_kept_if_wanted(
+    tiny_bert: Path, corpus: list[str], different: Callable[[list[str]], list[str]]
+) -> None:
+    """k-means on the trained encoder, whatever the start was."""
+    corpus = different(corpus)
+    fitted = shortly(tiny_bert, undo=False).fit(corpus)
+    assert [entry["candidate"] for entry in fitted.evidence_ if entry.get("kept")] == ["kmeans, trained encoder"]
+    assert fitted.features_.tuned
+    vectors = fitted.features_.encode(corpus)
+    assert np.abs(vectors - TransformerEncoder(str(tiny_bert)).encode(corpus)).max() > 0.01
+    theirs = KMeans(3, n_init=10, random_state=0).fit(vectors).labels_
+    assert len(set(zip(fitted.labels_.tolist(), theirs.tolist(), strict=True))) == 3, "the same groups"
+
+
+def test_a_head_that_learnt_too_little_is_left_out_and_the_other_read_outs_are_not(
+    tiny_bert: Path, corpus: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Training, "_is_whole", lambda training, found: False)
+    fitted = shortly(tiny_bert).fit(corpus)
+    names = [entry["candidate"] for entry in fitted.evidence_ if "candidate" in entry]
+    assert names == ["two-view start", "two-view, trained encoder", "kmeans, trained encoder"]
+    notes = [entry["note"] for entry in fitted.evidence_ if "note" in entry]
+    assert "the trained head never told half of the groups apart, and is left out" in notes
+
+
+def test_the_ablation_trains_without_a_first_stage(tiny_bert: Path, corpus: list[str]) -> None:
+    fitted = shortly(tiny_bert, ablation="no-reconstruction").fit(corpus)
+    assert [entry["phase"] for entry in fitted.history_] == ["start", "clustering", "clustering", "hardening"]
+    assert all(set(entry["losses"]) == {"cluster", "total", "gradient"} for entry in fitted.history_[1:])
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "said"),
+    [
+        ("clusterbert", {"lambda_clustering": 3}, "lambda_clustering=3 .* give a number above 0 and at most 1"),
+        ("clusterbert", {"lambda_hardening": 0}, "lambda_hardening=0 .* give a number above 0 and at most 1"),
+        ("clusterbert", {"augment_rate": 2}, "augment_rate=2 .* give a number from 0 to 1 or none"),
+        ("uft", {"masked_share": 7}, "masked_share=7 .* give a number above 0 and at most 1"),
+        ("uft", {"alpha": 0}, "alpha=0 .* give a number above 0"),
+        ("tsdae+kmeans", {"init": "kmeans"}, "setting 'init' is not known to the method 'tsdae'"),
+        ("tsdae+kmeans", {"trainable_layers": 0}, "trainable_layers=0 of 'tsdae' leaves nothing to train"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(
+    corpus: list[str], method: str, settings: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        TextClusterer(3, method=method, settings=settings).fit(corpus)

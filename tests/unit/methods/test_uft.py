@@ -19,6 +19,7 @@ from coterie.errors import ConfigError
 from coterie.features.tokens import Tokens
 from coterie.features.transformer import TransformerEncoder
 from coterie.losses.student_t import kl_to_target, student_t, target_distribution
+from coterie.methods import deep
 from coterie.methods.deep_model import Task
 from coterie.methods.uft import UFT, UFTSettings
 from coterie.nn.encoder import TrainableEncoder
@@ -166,6 +167,10 @@ def test_both_losses_come_from_the_masked_text_and_the_target_from_the_unmasked(
     assert_close(losses["cluster"], kl_to_target(masked, model.target[ROWS]), atol=0, rtol=1e-4)
     unmasked = kl_to_target(assigned[ROWS], model.target[ROWS])
     assert abs(losses["cluster"] - unmasked) > 1e-3 * unmasked
+    later = read.encode_all(1)
+    model.refresh(later, joint)
+    again = target_distribution(student_t(model.scale * later, model.centres, 2.0))
+    assert_close(model.target, again, msg="the target is that of the texts as they are in this epoch")
 
     theirs = AutoModelForMaskedLM.from_pretrained(str(folders["bert"])).eval()
     assert model.masked is not None
@@ -208,20 +213,28 @@ def test_the_papers_settings_at_full_effort() -> None:
     assert (joint.epochs, joint.batch_size, set(joint.rates.values())) == (10, 16, {3e-5})
     assert joint.weights["cluster"] == joint.batch_size, "the sum over the published batch"
     assert (model.settings.masked_share, model.settings.alpha, model.settings.pooling) == (0.1, 1, "mean")
-    assert joint.stop_below is not None
+    assert joint.stop_below == 0.001
     swept = UFT(UFTSettings(batch_size=32, encoder_rate=1e-4, head_rate=1e-2), Task(8, 3, 5000, "full", 0)).phases()[0]
     assert (swept.batch_size, swept.rates) == (32, {"encoder": 1e-4, "centres": 1e-2})
 
 
 def test_pooling_reaches_the_encoder_and_the_saved_model(
-    folders: dict[str, Path], texts: list[str], tmp_path: Path
+    folders: dict[str, Path], texts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    trained = []
+
+    def noted(*parts: Any, **options: Any) -> TrainableEncoder:
+        trained.append(TrainableEncoder(*parts, **options))
+        return trained[-1]
+
+    monkeypatch.setattr(deep, "TrainableEncoder", noted)
+    monkeypatch.setattr(deep, "_is_trained", lambda encoder: encoder in trained)
     settings = {"trainable_layers": 1, "epochs": 1, "pooling": "cls"}
     fitted = TextClusterer(3, method="uft", effort="balanced", encoder=str(folders["bert"]), settings=settings)
     fitted.fit(texts)
     fitted.save(tmp_path / "model")
     loaded = TextClusterer.load(tmp_path / "model")
     features = getattr(fitted.features_, "encoder", fitted.features_)
-    assert features.pooling == "cls"
+    assert [encoder.pooling for encoder in (features, *trained)] == ["cls", "cls"]
     np.testing.assert_array_equal(loaded.predict_proba(texts), fitted.predict_proba(texts))
     np.testing.assert_array_equal(fitted.predict(texts), fitted.labels_)
