@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 from coterie.data.messages import listed
 from coterie.errors import ConfigError
 from coterie.features.checkpoints import Checkpoint, find_checkpoint
+from coterie.features.other_families import quiet_transformers, reserved_positions
 from coterie.features.tokens import load_tokenizer
 
 if TYPE_CHECKING:
@@ -104,8 +103,6 @@ class CheckpointMaskedLM:
 
     @property
     def longest(self) -> int:
-        from coterie.features.transformer import reserved_positions
-
         positions = int(getattr(self._model.config, "max_position_embeddings", 512))
         return min(self.max_length, positions - reserved_positions(self._model.base_model))
 
@@ -159,7 +156,7 @@ def _load(checkpoint: Checkpoint) -> Any:
     from transformers import AutoModelForMaskedLM
 
     try:
-        with _quiet_transformers():
+        with quiet_transformers():
             model, info = AutoModelForMaskedLM.from_pretrained(
                 str(checkpoint.folder), dtype=torch.float32, use_safetensors=True, output_loading_info=True
             )
@@ -175,19 +172,3 @@ def _load(checkpoint: Checkpoint) -> Any:
             "give a checkpoint that has one, such as bert-base-uncased, or use EDA instead"
         )
     return model.eval()
-
-
-@contextmanager
-def _quiet_transformers() -> Iterator[None]:
-    """Its bar and its report of missing weights are not ours to print; what matters of them becomes an error."""
-    from transformers.utils import logging
-
-    verbosity, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity(logging.CRITICAL)
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if has_bar:
-            logging.enable_progress_bar()

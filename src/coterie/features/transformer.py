@@ -248,13 +248,12 @@ def _fingerprint(tuned: Tuned) -> str:
 
 def _load(checkpoint: Checkpoint, int8: bool, tuned: Tuned) -> _Loaded:
     from coterie.features.bert import load_bert
+    from coterie.features.other_families import load_other
 
     tokenizer = load_tokenizer(checkpoint)
     try:
-        bert = load_bert(checkpoint, int8, tuned)
-        if bert is None:
-            return _load_other(checkpoint, tokenizer, int8, tuned)
-        return _Loaded(tokenizer, bert, bert.longest, bert.width)
+        model = load_bert(checkpoint, int8, tuned) or load_other(checkpoint, int8, tuned)
+        return _Loaded(tokenizer, model, model.longest, model.width)
     except CoterieError:
         raise
     except Exception as error:
@@ -262,40 +261,3 @@ def _load(checkpoint: Checkpoint, int8: bool, tuned: Tuned) -> _Loaded:
             f"encoder {checkpoint.name!r} could not be loaded ({type(error).__name__}: {error}): "
             "give a Hugging Face encoder with safetensors weights"
         ) from error
-
-
-def _load_other(checkpoint: Checkpoint, tokenizer: Tokenizer, int8: bool, tuned: Tuned) -> _Loaded:
-    import torch
-    from transformers import AutoModel
-
-    from coterie.features.bert import filled_up, replace_weights
-    from coterie.features.int8 import quantise_linears
-
-    model = AutoModel.from_pretrained(str(checkpoint.folder), dtype=torch.float32, use_safetensors=True).eval()
-    if tuned:
-        weights = model.state_dict()
-        replace_weights(weights, tuned)
-        model.load_state_dict(weights)
-    if int8:
-        quantise_linears(model)
-
-    # MPNet, DeBERTa and others without torch's fused attention multiply head by head, and those products round by
-    # where in memory they stand: each text goes alone, or its vector would depend on its company.
-    one_by_one = model.config._attn_implementation != "sdpa"
-
-    def forward(ids: Tensor) -> Tensor:
-        if one_by_one and len(ids) > 1:
-            return torch.cat([forward(text[None]) for text in ids])
-        batch = filled_up(ids)
-        hidden: Tensor = model(input_ids=batch, attention_mask=torch.ones_like(batch)).last_hidden_state
-        return hidden[: len(ids)]
-
-    longest = int(getattr(model.config, "max_position_embeddings", 512)) - reserved_positions(model)
-    return _Loaded(tokenizer, forward, longest, int(model.config.hidden_size))
-
-
-def reserved_positions(model: Any) -> int:
-    """RoBERTa, MPNet and their kin count positions from padding_idx + 1: two of their 514 can never be used."""
-    positions = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
-    padding = getattr(positions, "padding_idx", None)
-    return 0 if padding is None else int(padding) + 1

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from coterie.errors import ConfigError, InputError, ModelFormatError
 from coterie.features.bert import BertForward
@@ -224,3 +225,20 @@ def test_damaged_model_folder(
         (folder / "config.json").write_text("{" if damage == "config" else "[]")
     with pytest.raises(ConfigError, match="could not be loaded"):
         encoder_of(folder).encode(corpus[:2])
+
+
+def test_loading_another_family_prints_nothing(make_masked_lm: MakeModel, capfd: Any) -> None:
+    """transformers reports the head's weights as unexpected, and draws a bar."""
+    folder = make_masked_lm("roberta")
+    capfd.readouterr()
+    encoder_of(folder).encode(["a short text"])
+    assert capfd.readouterr() == ("", "")
+
+
+def test_weights_that_are_missing_are_no_encoder(make_model: MakeModel) -> None:
+    folder = make_model("roberta", seed=7)
+    weights = load_file(folder / "model.safetensors")
+    name = next(name for name in weights if name.endswith("layer.0.output.dense.weight"))
+    save_file({key: value for key, value in weights.items() if key != name}, folder / "model.safetensors")
+    with pytest.raises(ConfigError, match=r"lacks the weights 'encoder\.layer\.0\.output\.dense\.weight'"):
+        encoder_of(folder).encode(["a short text"])
