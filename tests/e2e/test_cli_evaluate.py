@@ -82,7 +82,7 @@ def test_scores_of_a_run_are_those_of_its_fit(run_cli: Cli, small_fit: Any) -> N
     ("options", "says"),
     [
         (("--truth", "clas"), "there is no column 'clas'; did you mean 'class'?"),
-        (("--truth", "class"), "there is no column 'cluster'; "),
+        (("--truth", "class"), "there is no column 'cluster'. The columns are "),
         (("--truth", "class", "--labels", "groups"), "there is no column 'groups'; did you mean 'group'?"),
         (("--truth", "class", "--labels", "gaps"), "row 2, column 'gaps' is empty."),
     ],

@@ -168,4 +168,5 @@ def _print(scores: dict[str, Retrieval], json: bool) -> None:
         ("vectors", "map", "mrr"), [(space, f"{got.map:.4f}", f"{got.mrr:.4f}") for space, got in scores.items()]
     )
     left_out = f", {counts['left_out']:,} without a relevant candidate left out" if counts["left_out"] else ""
-    print(f"\n{counts['queries']:,} queries{left_out}")
+    many = "query" if counts["queries"] == 1 else "queries"
+    print(f"\n{counts['queries']:,} {many}{left_out}")

@@ -42,9 +42,9 @@ def check_column(frame: pl.DataFrame, asked: str, name: str, option: str = "--tr
     if asked in frame.columns:
         return asked
     guess = nearest(asked, frame.columns)
-    hint = f"did you mean {shown(guess)}? " if guess is not None else ""
+    hint = f"; did you mean {shown(guess)}?" if guess is not None else "."
     raise InputError(
-        f"{name}: there is no column {shown(asked)}; {hint}The columns are {listed(frame.columns)}. "
+        f"{name}: there is no column {shown(asked)}{hint} The columns are {listed(frame.columns)}. "
         f"Name one of them with `{option}`."
     )
 
