@@ -39,7 +39,10 @@ class DeepOnFeatures(Deep):
 
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
         self._vectors = self.features.fit_transform(texts, progress)
-        return super().fit(texts, n_clusters, progress)
+        fit = super().fit(texts, n_clusters, progress)
+        # Features that are trained have a history.
+        fit.history = [*getattr(self.features, "history", ()), *fit.history]
+        return fit
 
     def _augmentations(self) -> int:
         return 0

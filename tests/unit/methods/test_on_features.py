@@ -35,6 +35,7 @@ def test_any_features_are_read_saved_and_read_again(
     options: dict[str, Any] = {"method": "dec", "encoder": str(tiny_bert), "settings": {**SHORT, "features": features}}
     model = TextClusterer(3, **options).fit(corpus)
     assert (model.features_.kind, model.assigner_.kind) == (KINDS.get(features, features), "head")
+    assert ("adaptation" in [entry["phase"] for entry in model.history_]) == (features == "tsdae")
     np.testing.assert_array_equal(model.predict(corpus), model.labels_)
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(TextClusterer.load(tmp_path / "model").predict_proba(corpus), model.probabilities_)
