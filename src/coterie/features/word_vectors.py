@@ -27,6 +27,8 @@ WIDEST = 100_000
 
 WINDOW = 5
 LENGTH = 3.0
+SHORT = 0.3
+"""Of the vector of a word of which nothing is known: not 0, for then nothing could be learnt of it."""
 
 
 def distil(encoder: TransformerEncoder, vocabulary: Sequence[str], progress: Progress = silent) -> Matrix:
@@ -159,12 +161,17 @@ def learnt_word_vectors(tokens: Tokens, words: int, dimensions: int, random_stat
 
     The leading part of the positive pointwise mutual information of words at most WINDOW apart, which is what word2vec
     factorises too (Levy and Goldberg 2014). Every vector is about as long as word2vec's; at most `words` dimensions.
+    A word without telling neighbours, such as one that always stands alone, has a short random vector.
     """
     from sklearn.utils.extmath import randomized_svd
 
     information = _mutual_information(_pairs(tokens, words))
     left, values, _ = randomized_svd(information, min(dimensions, words), n_iter=2, random_state=random_state)
-    return np.asarray(LENGTH * unit_rows(left * np.sqrt(values)), dtype=np.float32)
+    vectors = LENGTH * unit_rows(left * np.sqrt(values))
+    drawn = SHORT * unit_rows(np.random.default_rng(random_state).normal(size=vectors.shape))
+    unknown = information.getnnz(axis=1) == 0
+    vectors[unknown] = drawn[unknown]
+    return np.asarray(vectors, dtype=np.float32)
 
 
 def _pairs(tokens: Tokens, words: int) -> csr_matrix:

@@ -16,6 +16,18 @@ INDISTINCT = 1e-6
 """Squared distance below which float32 cannot tell which of two centres is nearer."""
 
 
+class TooFewDifferent(InputError):
+    """Only `found` texts have vectors that differ, and more groups were asked for."""
+
+    def __init__(self, n_clusters: int, found: int) -> None:
+        super().__init__(
+            f"texts: {n_clusters:,} groups were asked for, but this method sees only {found:,} different "
+            "texts (the others have the same words, or differ in case, emoji or far down only). "
+            f"Ask for at most {found:,}."
+        )
+        self.found = found
+
+
 class NearestCentre:
     """p(group | x) = softmax((x c - |c|^2 / 2) / temperature): the nearer the centre, the likelier."""
 
@@ -73,11 +85,7 @@ def _farthest_rows(vectors: Matrix, n_clusters: int) -> Matrix:
     while len(chosen) < n_clusters:
         row = int(closest.argmax())
         if closest[row] <= INDISTINCT:
-            raise InputError(
-                f"texts: {n_clusters:,} groups were asked for, but this method sees only {len(chosen):,} different "
-                "texts (the others have the same words, or differ in case, emoji or far down only). "
-                f"Ask for at most {len(chosen):,}."
-            )
+            raise TooFewDifferent(n_clusters, len(chosen))
         chosen.append(row)
         closest = np.minimum(closest, ((vectors - vectors[row]) ** 2).sum(axis=1))
     return np.asarray(vectors[chosen])

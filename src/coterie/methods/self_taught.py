@@ -26,11 +26,12 @@ from coterie.engine.loop import Outcome
 from coterie.engine.phase import Model
 from coterie.engine.resumable import train
 from coterie.engine.workers import Workers
+from coterie.errors import InputError
 from coterie.features.two_views import space_of_words
 from coterie.features.word_network import WordNetwork
 from coterie.methods.base import Features, Fit
 from coterie.methods.judge import Judge, best_of
-from coterie.methods.nearest_centre import NearestCentre
+from coterie.methods.nearest_centre import NearestCentre, TooFewDifferent
 from coterie.nn.dense_cnn import WordTexts
 from coterie.nn.layers import has_bfloat16
 from coterie.types import Labels, Look, Matrix, Progress, silent
@@ -117,6 +118,14 @@ class Learner(Model):
         return max(EPOCHS[self.lesson.effort], round(LEAST_STEPS / batch_count(self.lesson.rows, self.batch_size)))
 
 
+class FailedTraining(InputError):
+    """A network whose vectors cannot be grouped as asked: why, and what to do about it."""
+
+    def __init__(self, why: str, advice: str) -> None:
+        super().__init__(f"{why}: {advice}")
+        self.why = why
+
+
 class SelfTaught:
     """A method of this family as `fit` sees it; `unsupervised` makes features by their name."""
 
@@ -136,13 +145,7 @@ class SelfTaught:
         found = self._found(texts, count, progress)
         judge = Judge(space_of_words(texts, self.random_state), self.random_state)
         network, key, outcome = self._taught(texts, found, count, judge, progress)
-        before, by = found[0], self.learner.clusterer
-        vectors = network.transform(texts)
-        candidates = {f"{by} on trained network": self._grouped(network, vectors, by, n_clusters)}
-        if self.settings.undo:
-            first, how = self.learner.pre_clusterings(self.settings)[0]
-            start = self._grouped(before.features, before.vectors, how, n_clusters)
-            candidates = {f"{how} on {first}": start, **candidates}
+        candidates = self._candidates(found[0], network, network.transform(texts), n_clusters)
         fit, evidence = best_of(candidates, [judge])
         fit.candidates = candidates
         notes = dict.fromkeys([*self.notes, *outcome.notes])
@@ -183,6 +186,31 @@ class SelfTaught:
         )  # fmt: skip
         network.network.cpu()
         return network, key, outcome
+
+    def _candidates(
+        self, before: PreClustering, network: WordNetwork, vectors: Matrix, n_clusters: int
+    ) -> dict[str, Fit]:
+        """What training began with, where it may be undone, and what the network gives, unless it gives nothing."""
+        found: dict[str, Fit] = {}
+        if self.settings.undo:
+            features, by = self.learner.pre_clusterings(self.settings)[0]
+            found[f"{by} on {features}"] = self._grouped(before.features, before.vectors, by, n_clusters)
+        try:
+            found[f"{self.learner.clusterer} on trained network"] = self._by_network(network, vectors, n_clusters)
+        except FailedTraining as failed:
+            if not found:
+                raise
+            self.notes.append(f"{failed.why}: the groups from before training were kept")
+        return found
+
+    def _by_network(self, network: WordNetwork, vectors: Matrix, n_clusters: int) -> Fit:
+        try:
+            return self._grouped(network, vectors, self.learner.clusterer, n_clusters)
+        except TooFewDifferent as error:
+            raise FailedTraining(
+                f"the trained network tells only {error.found:,} texts apart, and {n_clusters:,} groups were asked for",
+                f"ask for at most {error.found:,}, or leave undo on. Words that only one text has are not read",
+            ) from error
 
     def _grouped(self, features: Features, vectors: Matrix, clusterer: Clusterer, n_clusters: int) -> Fit:
         labels = self._clustered(vectors, clusterer, n_clusters)

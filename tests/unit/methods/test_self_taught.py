@@ -15,7 +15,7 @@ from torch.testing import assert_close
 from coterie import TextClusterer
 from coterie.clusterers import agglomerative
 from coterie.engine import checkpoint
-from coterie.errors import ConfigError
+from coterie.errors import ConfigError, InputError
 from coterie.losses.soft_labels import document_attention, soft_labels, updated_labels
 from coterie.methods.adsl import ADSL, ADSLSettings
 from coterie.methods.base import labels_of
@@ -227,6 +227,30 @@ def test_training_that_makes_it_better_is_kept() -> None:
     assert [entry["kept"] for entry in fit.evidence] == [False, True]
     assert accuracy(TRUTH.tolist(), fit.labels.tolist()) > 0.97
     np.testing.assert_array_equal(labels_of(fit.assigner.probabilities(fit.features.transform(TEXTS))), fit.labels)
+
+
+@pytest.mark.parametrize("learner", [ADSL, STCC, Consensus])
+def test_texts_of_one_word_can_be_told_apart(learner: type[Learner]) -> None:
+    words = [f"word{number}" for number in range(24)]
+    groups = np.arange(24) % 4
+    fit = method_of(learner, Given(groups, noise=0.1), undo=False, epochs=60).fit(words, 4)
+    # STCC learns the noise among the codes too.
+    assert accuracy(groups.tolist(), fit.labels.tolist()) > 0.7
+
+
+def test_a_network_that_sees_too_few_texts_drops_out() -> None:
+    """Every text has a word of its own, which the network does not read, and one of four that it does."""
+    texts = [f"{THEMES[row % 4].split()[0]} only{row}" for row in range(24)]
+    features = Given(np.arange(24) % 6)
+    fit = method_of(ADSL, features, epochs=1).fit(texts, 24)
+    assert sorted(fit.labels.tolist()) == list(range(24))
+    assert [entry["candidate"] for entry in fit.evidence if "candidate" in entry] == ["ward on ae"]
+    assert fit.evidence[-1]["note"] == (
+        "the trained network tells only 4 texts apart, and 24 groups were asked for: "
+        "the groups from before training were kept"
+    )
+    with pytest.raises(InputError, match=r"tells only 4 texts apart, .*ask for at most 4, or leave undo on"):
+        method_of(ADSL, features, epochs=1, undo=False).fit(texts, 24)
 
 
 def test_it_is_told_when_memory_was_too_short_for_single_texts(monkeypatch: pytest.MonkeyPatch) -> None:
