@@ -22,8 +22,8 @@ from coterie.nn.layers import filled_up, linear, product, rounded_up
 
 WINDOW = 3
 ROWS_AT_ONCE = 4096
-"""Words and empty rows of a product without gradient, always this many: products of other shapes round differently,
-and a text's vector would depend on its company."""
+"""Words and empty rows of a product without gradient, always this many, or a multiple of it for a text that is longer:
+products of other shapes round differently, and a text's vector would depend on its company."""
 
 
 class DenseCnn(nn.Module):
@@ -57,7 +57,8 @@ class DenseCnn(nn.Module):
                 products.device
             )
             lengths = torch.from_numpy(tokens.lengths[rows]).to(products.device)
-            made.append(self._pooled(products, ids.long(), lengths, ROWS_AT_ONCE)[: len(rows)])
+            filled = -(-(len(ids) + len(rows)) // ROWS_AT_ONCE) * ROWS_AT_ONCE
+            made.append(self._pooled(products, ids.long(), lengths, filled))
         return torch.cat(made) if made else products.new_zeros(0, self.maps)
 
     def _pooled(self, products: Tensor, words: Tensor, lengths: Tensor, rows: int | None = None) -> Tensor:
@@ -90,10 +91,10 @@ def _convolution(wide: int, maps: int) -> Tensor:
 
 
 def _portions(lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Texts in order, in portions that fit into ROWS_AT_ONCE rows."""
+    """Texts in order, in portions that fit into ROWS_AT_ONCE rows; a text that does not is a portion of its own."""
     start, used = 0, 0
     for row, length in enumerate(lengths.tolist()):
-        if used + length + 1 > ROWS_AT_ONCE:
+        if used and used + length + 1 > ROWS_AT_ONCE:
             yield np.arange(start, row)
             start, used = row, 0
         used += length + 1

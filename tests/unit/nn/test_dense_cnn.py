@@ -75,6 +75,17 @@ def test_a_texts_vector_is_the_same_alone_and_in_any_company(
     assert torch.equal(alone, together[::7])
 
 
+def test_a_text_longer_than_a_product_has_one_of_its_own(network: DenseCnn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense_cnn, "ROWS_AT_ONCE", 64)
+    lengths = [200, 3, 63, 64, 5, 127, 128, 1, 300]
+    texts = WordTexts(network, texts_of(lengths))
+    rows = np.arange(len(lengths))
+    together = texts.encode_all(0, rows)
+    assert_close(together, texts.encode(0, rows).detach())
+    assert torch.equal(torch.cat([texts.encode_all(0, rows[[row]]) for row in rows]), together)
+    assert torch.equal(texts.encode_all(0, rows[::-1]), together.flip(0))
+
+
 def test_products_without_gradient_have_one_shape(network: DenseCnn, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of another shape may round differently, on this processor or the next."""
     shapes = set()
