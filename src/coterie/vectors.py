@@ -19,6 +19,13 @@ def unit_rows(rows: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(rows / np.where(lengths > 0, lengths, 1), dtype=rows.dtype)
 
 
+def squares_overflow(rows: NDArray[Any], weight: float) -> bool:
+    """Whether squared distances between rows, `weight` of them added up, can be too much for float32 (or no number)."""
+    largest = float(np.abs(rows).max(initial=0))
+    # A difference is at most twice the largest number; a comparison with NaN is false.
+    return not 4 * weight * rows.shape[1] * largest * largest < float(np.finfo(np.float32).max)
+
+
 def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Every row once, in the order of first appearance, and where among them each row is."""
     seen: dict[bytes, int] = {}

@@ -15,9 +15,9 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from coterie.clusterers.kmeans import KMeans, check_group_count, nearest_centres
-from coterie.errors import ConfigError
+from coterie.errors import ConfigError, InputError
 from coterie.persist.environment import available_memory
-from coterie.vectors import group_means, unit_rows
+from coterie.vectors import group_means, squares_overflow, unit_rows
 
 LINKAGES = ("average", "ward")
 BYTES_A_PAIR = 4
@@ -53,6 +53,10 @@ class Agglomerative(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         weights = _check_sample_weight(sample_weight, rows, dtype=np.float64)
         if not (weights > 0).all():
             raise ConfigError("sample_weight must be above 0: a row without weight has no place in a tree")
+        if squares_overflow(rows, weights.sum()):
+            raise InputError(
+                f"rows: with numbers as large as {np.abs(rows).max():.3g} distances overflow: divide all rows by that"
+            )
         rows = self._prepare(rows)
         cells = micro_clusters(rows, weights, self.n_clusters, fitting_rows(self.max_rows), self.random_state)
         means, masses = group_means(rows, weights, cells)
@@ -100,9 +104,9 @@ def micro_clusters(
 def merge_tree(costs: NDArray[np.float32], masses: NDArray[np.float64], linkage: str) -> list[tuple[float, int, int]]:
     """Every merge as (height, a, b), lowest first; a and b are rows that stand for their groups.
 
-    `costs` of merging each pair, infinite on the diagonal, are used up. Follows chains of nearest neighbours until two
-    groups are each other's nearest; for these two linkages merging such pairs at once gives the same tree as always
-    merging the closest pair, in quadratic time.
+    `costs` of merging each pair, finite but for the diagonal, which is infinite, are used up. Follows chains of nearest
+    neighbours until two groups are each other's nearest; for these two linkages merging such pairs at once gives the
+    same tree as always merging the closest pair, in quadratic time.
     """
     masses = masses.astype(np.float64).copy()
     alive = np.ones(len(costs), dtype=bool)

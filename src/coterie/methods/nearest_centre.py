@@ -16,7 +16,7 @@ INDISTINCT = 1e-6
 """Squared distance below which float32 cannot tell which of two centres is nearer."""
 
 
-class TooFewDifferent(InputError):
+class TooFewDifferentError(InputError):
     """Only `found` texts have vectors that differ, and more groups were asked for."""
 
     def __init__(self, n_clusters: int, found: int) -> None:
@@ -85,7 +85,7 @@ def _farthest_rows(vectors: Matrix, n_clusters: int) -> Matrix:
     while len(chosen) < n_clusters:
         row = int(closest.argmax())
         if closest[row] <= INDISTINCT:
-            raise TooFewDifferent(n_clusters, len(chosen))
+            raise TooFewDifferentError(n_clusters, len(chosen))
         chosen.append(row)
         closest = np.minimum(closest, ((vectors - vectors[row]) ** 2).sum(axis=1))
     return np.asarray(vectors[chosen])

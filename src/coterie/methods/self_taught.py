@@ -31,10 +31,11 @@ from coterie.features.two_views import space_of_words
 from coterie.features.word_network import WordNetwork
 from coterie.methods.base import Features, Fit
 from coterie.methods.judge import Judge, best_of
-from coterie.methods.nearest_centre import NearestCentre, TooFewDifferent
+from coterie.methods.nearest_centre import NearestCentre, TooFewDifferentError
 from coterie.nn.dense_cnn import WordTexts
 from coterie.nn.layers import has_bfloat16
 from coterie.types import Labels, Look, Matrix, Progress, silent
+from coterie.vectors import squares_overflow
 
 CODE_VERSION = 1
 """To be raised when training gives other numbers: checkpoints of the old code are then not used."""
@@ -118,7 +119,7 @@ class Learner(Model):
         return max(EPOCHS[self.lesson.effort], round(LEAST_STEPS / batch_count(self.lesson.rows, self.batch_size)))
 
 
-class FailedTraining(InputError):
+class FailedTrainingError(InputError):
     """A network whose vectors cannot be grouped as asked: why, and what to do about it."""
 
     def __init__(self, why: str, advice: str) -> None:
@@ -197,17 +198,22 @@ class SelfTaught:
             found[f"{by} on {features}"] = self._grouped(before.features, before.vectors, by, n_clusters)
         try:
             found[f"{self.learner.clusterer} on trained network"] = self._by_network(network, vectors, n_clusters)
-        except FailedTraining as failed:
+        except FailedTrainingError as failed:
             if not found:
                 raise
             self.notes.append(f"{failed.why}: the groups from before training were kept")
         return found
 
     def _by_network(self, network: WordNetwork, vectors: Matrix, n_clusters: int) -> Fit:
+        if squares_overflow(vectors, len(vectors)):
+            raise FailedTrainingError(
+                "the trained network's numbers are too large, or none at all",
+                f"give a rate below {self.settings.rate:g}, or leave undo on",
+            )
         try:
             return self._grouped(network, vectors, self.learner.clusterer, n_clusters)
-        except TooFewDifferent as error:
-            raise FailedTraining(
+        except TooFewDifferentError as error:
+            raise FailedTrainingError(
                 f"the trained network tells only {error.found:,} texts apart, and {n_clusters:,} groups were asked for",
                 f"ask for at most {error.found:,}, or leave undo on. Words that only one text has are not read",
             ) from error

@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs
 
 from coterie.clusterers import Agglomerative, agglomerative
 from coterie.clusterers.agglomerative import cut, merge_tree, pair_costs
-from coterie.errors import ConfigError
+from coterie.errors import ConfigError, InputError
 from coterie.metrics.external import accuracy
 from coterie.vectors import group_means
 
@@ -89,6 +89,20 @@ def test_cut_and_means_by_hand() -> None:
     means, masses = group_means(np.array([[0.0], [4.0], [7.0]]), np.array([1.0, 3.0, 2.0]), np.array([0, 0, 1]))
     assert means.ravel().tolist() == [3.0, 7.0]
     assert masses.tolist() == [4.0, 2.0]
+
+
+@pytest.mark.parametrize("name", ["average", "ward"])
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_numbers_whose_distances_overflow_are_refused(name: str, kind: str) -> None:
+    rows = np.random.default_rng(0).normal(size=(50, 4)).astype(kind)
+    with pytest.raises(InputError, match=r"as large as 2\.\d*e\+20 distances overflow: divide"):
+        Agglomerative(3, linkage=name).fit(np.float32(1e20) * rows)
+    with pytest.raises(InputError, match="distances overflow"):
+        Agglomerative(3, linkage=name).fit(rows, sample_weight=np.full(50, 1e37))
+    # As large as is still allowed: every merge is finite.
+    fitted = Agglomerative(3, linkage=name).fit(rows * np.float32(1e17))
+    assert np.isfinite([height for height, _, _ in fitted.merges_]).all()
+    np.testing.assert_array_equal(fitted.labels_, Agglomerative(3, linkage=name).fit(rows).labels_)
 
 
 def test_bad_settings_are_named() -> None:

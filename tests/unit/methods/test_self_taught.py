@@ -253,6 +253,21 @@ def test_a_network_that_sees_too_few_texts_drops_out() -> None:
         method_of(ADSL, features, epochs=1, undo=False).fit(texts, 24)
 
 
+@pytest.mark.parametrize("learner", [ADSL, STCC, Consensus])
+def test_a_network_whose_numbers_overflow_has_failed(learner: type[Learner]) -> None:
+    options: dict[str, Any] = {"rate": 1e20, "epochs": 2}
+    fit = method_of(learner, Given(TRUTH), **options).fit(TEXTS, 4)
+    assert [entry["kept"] for entry in fit.evidence if "kept" in entry] == [True]
+    notes = [entry.get("note", "") for entry in fit.evidence]
+    assert (
+        "the trained network's numbers are too large, or none at all: the groups from before training were kept"
+        in notes
+    )
+    assert accuracy(TRUTH.tolist(), fit.labels.tolist()) == 1
+    with pytest.raises(InputError, match=r"too large, .* give a rate below 1e\+20, or leave undo on"):
+        method_of(learner, Given(TRUTH), undo=False, **options).fit(TEXTS, 4)
+
+
 def test_it_is_told_when_memory_was_too_short_for_single_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agglomerative, "available_memory", lambda: 3 * 4 * 100**2)
     fit = method_of(ADSL, Given(TRUTH), epochs=1).fit(TEXTS, 4)
