@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from coterie.clusterers.kmeans import KMeans, check_group_count, nearest_centres
+from coterie.clusterers.kmeans import KMeans, check_group_count, nearest_centres, refill_empty
 from coterie.errors import ConfigError, InputError
 from coterie.persist.environment import available_memory
 from coterie.vectors import group_means, squares_overflow, unit_rows
@@ -27,9 +27,10 @@ class Agglomerative(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Merges the two closest groups until `n_clusters` are left.
 
     `linkage="average"`: mean cosine distance between the rows of two groups. `linkage="ward"`: least growth of the
-    squared Euclidean error. Beyond `max_rows` rows, `max_rows // 4` k-means cells are merged instead of single
-    rows, so memory never exceeds `max_rows`^2 x 4 bytes (0.6 GB as set). Where less than three times that is free, the
-    limit is lower (`fitting_rows`). New rows go to the nearest group mean. After `fit`, `n_cells_` were merged.
+    squared Euclidean error. Distances take rows^2 x 4 bytes, a third more for a while. Beyond `max_rows` rows (0.6 GB
+    as set), or where less than three times that is free (`fitting_rows`), k-means cells are merged instead of single
+    rows: a quarter of the limit, or `n_clusters` where that is more. Finding them takes four times the memory of the
+    rows. New rows go to the nearest group mean. After `fit`, `n_cells_` were merged.
     """
 
     def __init__(
@@ -88,17 +89,30 @@ def micro_clusters(
     max_rows: int,
     random_state: int | np.random.RandomState | None,
 ) -> NDArray[np.int64]:
-    """The cell of each row: its own, or beyond `max_rows` a k-means cell; equal rows always share one."""
+    """The cell of each row: its own, or beyond `max_rows` a k-means cell, which equal rows always share.
+
+    At least `least` cells where so many rows differ.
+    """
     if len(rows) <= max_rows:
         return np.arange(len(rows))
     distinct, cells = np.unique(rows, axis=0, return_inverse=True)
     cells = cells.reshape(-1)
     if len(distinct) > max_rows:
         # Thousands of small cells need no careful seeds, which would take longer than all the rest.
-        kmeans = KMeans(max(least, max_rows // 4), init="random", n_init=1, max_iter=5, random_state=random_state)
-        cells = kmeans.fit(distinct, sample_weight=np.bincount(cells, weights=weights)).labels_[cells]
-    # Numbers must run without gaps.
-    return np.unique(cells, return_inverse=True)[1].reshape(-1)
+        count = min(max(least, max_rows // 4), len(distinct))
+        kmeans = KMeans(count, init="random", n_init=1, max_iter=5, random_state=random_state)
+        mass = np.bincount(cells, weights=weights)
+        kmeans.fit(distinct, sample_weight=mass)
+        found, distances = nearest_centres(distinct, kmeans.cluster_centers_)
+        # Its last step may leave cells empty; and rows that differ may round to the same distance of 0.
+        refill_empty(found, np.maximum(distances, np.finfo(distances.dtype).tiny), mass, count)
+        cells = found[cells]
+    return cells
+
+
+def about_cells(cells: int, rows: int) -> list[str]:
+    """A note where fewer cells than texts were linked."""
+    return [f"linkage of {cells:,} micro-clusters instead of {rows:,} texts, to save memory"] if cells < rows else []
 
 
 def merge_tree(costs: NDArray[np.float32], masses: NDArray[np.float64], linkage: str) -> list[tuple[float, int, int]]:
@@ -122,8 +136,11 @@ def merge_tree(costs: NDArray[np.float32], masses: NDArray[np.float64], linkage:
             del chain[-2:]
             merges.append((float(costs[here, nearest]), here, nearest))
             _merge(costs, masses, alive, here, nearest, linkage)
-        else:
+        elif len(chain) < len(costs):
             chain.append(nearest)
+        else:
+            # Along a chain distances shrink, so no row comes twice, unless they cannot be compared.
+            raise InputError("linkage: some distances are no numbers: give rows that are finite and not very large")
     # The chain finds merges out of order; the sort is stable, so a group is still made before it is used.
     return sorted(merges, key=lambda merge: merge[0])
 

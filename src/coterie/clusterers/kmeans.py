@@ -85,7 +85,7 @@ class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         while iterations < self.max_iter:
             iterations += 1
             new_labels, distances = nearest_centres(rows, centres)
-            _refill_empty(new_labels, distances, weights, k)
+            refill_empty(new_labels, distances, weights, k)
             changed = np.flatnonzero(new_labels != labels)
             if len(changed) == 0:
                 break
@@ -192,7 +192,8 @@ def _move(
     sizes += np.asarray(delta.sum(axis=1)).ravel()
 
 
-def _refill_empty(labels: NDArray[np.int64], distances: NDArray[Any], weights: NDArray[Any], k: int) -> None:
+def refill_empty(labels: NDArray[np.int64], distances: NDArray[Any], weights: NDArray[Any], k: int) -> None:
+    """Gives empty groups the rows that are farthest from their centres, of groups that have others."""
     sizes = np.bincount(labels, minlength=k)
     empty = np.flatnonzero(sizes == 0)
     if len(empty) == 0:

@@ -29,6 +29,7 @@ from torch import Tensor, nn
 
 from coterie.engine.batch import Batch
 from coterie.engine.phase import ENCODER, Phase
+from coterie.errors import ConfigError
 from coterie.losses.soft_labels import (
     Update,
     document_attention,
@@ -72,7 +73,9 @@ class ADSL(Learner):
         self.register_buffer("done", torch.zeros((), dtype=torch.long))
 
     @staticmethod
-    def groups_before(settings: Any, n_clusters: int) -> int:
+    def groups_before(settings: Any, n_clusters: int, rows: int) -> int:
+        if settings.r is not None and settings.r > rows:
+            raise ConfigError(f"setting r={settings.r:,} for {rows:,} different texts: give at most {rows:,}")
         return settings.r or n_clusters
 
     def begin(self, found: Sequence[PreClustering]) -> None:

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.clusterers.agglomerative import cut, fitting_rows, merge_tree, micro_clusters
+from coterie.clusterers.agglomerative import about_cells, cut, fitting_rows, merge_tree, micro_clusters
 from coterie.methods.base import Features, Fit
 from coterie.methods.linear import PENALTY, learnt_groups, regression
-from coterie.methods.self_taught import Unsupervised, about_cells
+from coterie.methods.self_taught import Unsupervised
 from coterie.types import Labels, Matrix, Progress, silent
 from coterie.vectors import group_means, unit_rows
 

@@ -20,6 +20,7 @@ import torch
 
 from coterie.augment.base import digest_of
 from coterie.clusterers import Agglomerative, KMeans
+from coterie.clusterers.agglomerative import about_cells
 from coterie.engine.batch import batch_count, seed_torch
 from coterie.engine.checkpoint import forget_checkpoints
 from coterie.engine.loop import Outcome
@@ -101,8 +102,8 @@ class Learner(Model):
         return [(settings.features, "ward")]
 
     @staticmethod
-    def groups_before(settings: Any, n_clusters: int) -> int:
-        """How many groups are to be found beforehand."""
+    def groups_before(settings: Any, n_clusters: int, rows: int) -> int:
+        """How many groups are to be found beforehand in so many texts."""
         return n_clusters
 
     def begin(self, found: Sequence[PreClustering]) -> None:
@@ -142,10 +143,12 @@ class SelfTaught:
         self.notes: list[str] = []
 
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
-        count = self.learner.groups_before(self.settings, n_clusters)
+        count = self.learner.groups_before(self.settings, n_clusters, len(texts))
+        # Before the features are trained, which takes longest: the file of word vectors may be a wrong one.
+        network = self._untrained(texts)
         found = self._found(texts, count, progress)
         judge = Judge(space_of_words(texts, self.random_state), self.random_state)
-        network, key, outcome = self._taught(texts, found, count, judge, progress)
+        key, outcome = self._teach(network, texts, found, count, judge, progress)
         candidates = self._candidates(found[0], network, network.transform(texts), n_clusters)
         fit, evidence = best_of(candidates, [judge])
         fit.candidates = candidates
@@ -153,6 +156,13 @@ class SelfTaught:
         fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in notes)]
         forget_checkpoints(*key)
         return fit
+
+    def _untrained(self, texts: Sequence[str]) -> WordNetwork:
+        chosen = self.settings
+        bf16 = has_bfloat16() if chosen.bf16 is None else chosen.bf16
+        return WordNetwork.untrained(
+            texts, word_vectors=self.word_vectors, longest=chosen.max_words, bf16=bf16, random_state=self.random_state
+        )
 
     def _found(self, texts: Sequence[str], groups: int, progress: Progress) -> list[PreClustering]:
         """Every pre-clustering; features that several of them use are made once."""
@@ -166,19 +176,16 @@ class SelfTaught:
             found.append(PreClustering(features, vectors, self._clustered(vectors, clusterer, groups)))
         return found
 
-    def _taught(
-        self, texts: Sequence[str], found: Sequence[PreClustering], groups: int, judge: Judge, progress: Progress
-    ) -> tuple[WordNetwork, list[str], Outcome]:
-        workers, chosen, seed = Workers(), self.settings, self.random_state
-        bf16 = has_bfloat16() if chosen.bf16 is None else chosen.bf16
-        network = WordNetwork.untrained(
-            texts, word_vectors=self.word_vectors, longest=chosen.max_words, bf16=bf16, random_state=seed
-        )
+    def _teach(
+        self, network: WordNetwork, texts: Sequence[str], found: Sequence[PreClustering], groups: int, judge: Judge,
+        progress: Progress,
+    ) -> tuple[list[str], Outcome]:  # fmt: skip
+        workers, seed = Workers(), self.random_state
         training_texts = WordTexts(network.network.to(workers.device), network.tokens(texts))
         with torch.random.fork_rng(devices=[]):
             seed_torch([seed])
             lesson = Lesson(training_texts.width, groups, found[0].vectors.shape[1], len(texts), self.effort)
-            model = self.learner(chosen, lesson)
+            model = self.learner(self.settings, lesson)
         model.begin(found)
         key = self._key(texts, found, network)
         outcome = train(
@@ -186,7 +193,7 @@ class SelfTaught:
             judge=judge, seed=seed, truth=self.truth, watch=self.watch, keep_best=False, progress=progress,
         )  # fmt: skip
         network.network.cpu()
-        return network, key, outcome
+        return key, outcome
 
     def _candidates(
         self, before: PreClustering, network: WordNetwork, vectors: Matrix, n_clusters: int
@@ -242,8 +249,3 @@ def linked(vectors: Matrix, groups: int, random_state: int, notes: list[str]) ->
     linkage = Agglomerative(groups, linkage="ward", random_state=random_state).fit(vectors)
     notes += about_cells(linkage.n_cells_, len(vectors))
     return np.asarray(linkage.labels_)
-
-
-def about_cells(cells: int, rows: int) -> list[str]:
-    """A note where fewer cells than texts were linked."""
-    return [f"linkage of {cells:,} micro-clusters instead of {rows:,} texts, to save memory"] if cells < rows else []

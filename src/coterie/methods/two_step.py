@@ -42,6 +42,8 @@ class TwoStep:
 
     def grouped(self, vectors: Matrix, n_clusters: int, progress: Progress = silent) -> Fit:
         """The second step, for vectors that the features have made."""
+        from coterie.clusterers.agglomerative import Agglomerative, about_cells
+
         progress("clustering", 0, 1)
         space = umap_space(vectors, self.random_state) if self.umap else vectors
         fitted = self._estimator(len(space), n_clusters).fit(space)
@@ -51,8 +53,10 @@ class TwoStep:
         else:
             assigner = learnt_groups(vectors, np.asarray(fitted.labels_, dtype=np.int64), n_clusters)
         progress("clustering", 1, 1)
+        notes = about_cells(fitted.n_cells_, len(space)) if isinstance(fitted, Agglomerative) else []
+        evidence = [{"note": note} for note in notes]
         # Features that are trained have a history.
-        return Fit(self.features, assigner, vectors, history=list(getattr(self.features, "history", ())))
+        return Fit(self.features, assigner, vectors, evidence, list(getattr(self.features, "history", ())))
 
     def _estimator(self, rows: int, n_clusters: int) -> Any:
         from sklearn.cluster import MiniBatchKMeans

@@ -6,8 +6,9 @@ import contextlib
 import os
 import platform
 import sys
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 PACKAGES = (
     "coterie",
@@ -22,12 +23,14 @@ PACKAGES = (
     "safetensors",
 )
 
-CONTAINER_FOLDER = Path("/sys/fs/cgroup")
-CONTAINER_MEMORY = (
-    ("memory.max", "memory.current", "memory.stat", "inactive_file"),
-    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"),
-)
-"""Limit, use, and what of it can go at once, in the second and the first version of Linux's control groups."""
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
+OWN_GROUPS = Path("/proc/self/cgroup")
+"""Lines `NUMBER:CONTROLLERS:/PATH`; version 2 of Linux's control groups names no controllers."""
+GROUP_FILES = {
+    "": ("memory.max", "memory.current", "inactive_file"),
+    "memory": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+}
+"""By controller, that is by version: limit, use, and the name in `memory.stat` of what of it can go at once."""
 
 
 def versions() -> dict[str, str]:
@@ -71,16 +74,30 @@ def available_memory() -> int:
     free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with contextlib.suppress(OSError):
         free = _numbers(Path("/proc/meminfo"))["MemAvailable:"] * 1024
-    return min(free, *(_left_in_container(*files) for files in CONTAINER_MEMORY))
+    return min(free, *(_left_in_group(folder, *GROUP_FILES[controller]) for folder, controller in _control_groups()))
 
 
-def _left_in_container(limit: str, used: str, statistics: str, reclaimable: str) -> int:
-    """What a container, which may hold less than the machine has, still allows; files that were read can go."""
-    folder = CONTAINER_FOLDER
+def _control_groups() -> Iterator[tuple[Path, str]]:
+    """Folder and controller of every group that limits this process: its own, those around it, and the outermost.
+
+    A container often sees its own group as the outermost one, under whatever path the machine has for it.
+    """
+    own = {"": PurePosixPath(), "memory": PurePosixPath()}
+    with contextlib.suppress(OSError):
+        for line in OWN_GROUPS.read_text(encoding="utf-8").splitlines():
+            _, controllers, path = line.split(":", 2)
+            own |= {name: PurePosixPath(path.lstrip("/")) for name in controllers.split(",") if name in own}
+    for controller, path in own.items():
+        for inside in (path, *path.parents):
+            yield CONTROL_GROUPS / controller / inside, controller
+
+
+def _left_in_group(folder: Path, limit: str, used: str, reclaimable: str) -> int:
+    """What a control group, which may hold less than the machine has, still allows; files that were read can go."""
     try:
         # Version 2 says `max` where there is no limit.
         allowed = int((folder / limit).read_text())
-        kept = int((folder / used).read_text()) - _numbers(folder / statistics)[reclaimable]
+        kept = int((folder / used).read_text()) - _numbers(folder / "memory.stat")[reclaimable]
     except (OSError, ValueError, KeyError):
         return sys.maxsize
     return max(0, allowed - kept)

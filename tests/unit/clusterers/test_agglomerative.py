@@ -63,9 +63,14 @@ def test_where_memory_is_short_cells_are_merged(monkeypatch: pytest.MonkeyPatch)
     assert [agglomerative.fitting_rows(most) for most in (100, 300, 12_000)] == [100, 300, 300]
 
 
-def test_more_groups_than_cells_still_gives_that_many() -> None:
-    rows = np.random.default_rng(0).normal(size=(300, 4))
-    assert len(np.unique(Agglomerative(120, max_rows=100, random_state=0).fit(rows).labels_)) == 120
+@pytest.mark.parametrize("k", [26, 60, 120, 250])
+def test_more_groups_than_cells_still_gives_that_many(k: int) -> None:
+    for seed in range(12):
+        # Rows in few, dense places, so that k-means loses cells on its way.
+        random = np.random.default_rng(seed)
+        rows = random.normal(size=(10, 4))[random.integers(10, size=300)] + 1e-4 * random.normal(size=(300, 4))
+        fitted = Agglomerative(k, linkage="ward", max_rows=100, random_state=seed).fit(rows.astype(np.float32))
+        assert len(np.unique(fitted.labels_)) == k == fitted.n_cells_
 
 
 def test_repeated_rows_beyond_the_limit_share_a_cell_and_lose_no_group() -> None:
@@ -73,6 +78,9 @@ def test_repeated_rows_beyond_the_limit_share_a_cell_and_lose_no_group() -> None
     labels = Agglomerative(40, max_rows=100, random_state=0).fit(rows).labels_
     assert len(np.unique(labels)) == 40
     assert (labels.reshape(40, 10) == labels[::10, None]).all()
+    # There are 40 different rows: no more groups can be made of them.
+    for max_rows in (30, 100):
+        assert len(np.unique(Agglomerative(41, max_rows=max_rows, random_state=0).fit(rows).labels_)) == 40
     assert len(np.unique(cut([(0.1, 0, 1)], 5))) == 2
 
 
@@ -103,6 +111,13 @@ def test_numbers_whose_distances_overflow_are_refused(name: str, kind: str) -> N
     fitted = Agglomerative(3, linkage=name).fit(rows * np.float32(1e17))
     assert np.isfinite([height for height, _, _ in fitted.merges_]).all()
     np.testing.assert_array_equal(fitted.labels_, Agglomerative(3, linkage=name).fit(rows).labels_)
+
+
+def test_distances_that_are_no_numbers_end_with_an_error() -> None:
+    costs = pair_costs(np.random.default_rng(0).normal(size=(6, 2)), np.ones(6), "ward")
+    costs[2, 3:] = costs[3:, 2] = np.nan
+    with pytest.raises(InputError, match="no numbers"):
+        merge_tree(costs, np.ones(6), "ward")
 
 
 def test_bad_settings_are_named() -> None:

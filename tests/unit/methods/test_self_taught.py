@@ -328,6 +328,26 @@ def test_options_of_no_use_are_refused() -> None:
         TextClusterer(4, method="hac-sd", word_vectors="file.txt").fit(TEXTS)
 
 
+def test_what_cannot_be_used_is_told_before_anything_is_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from coterie.features import compressed
+
+    def never(*args: Any, **options: Any) -> None:
+        raise AssertionError("an autoencoder was trained")
+
+    monkeypatch.setattr(compressed.Autoencoded, "fit_transform", never)
+    foreign = tmp_path / "foreign.txt"
+    foreign.write_text("brot 1 2\nzug 3 4\n", encoding="utf-8")
+    for name in SELF_TAUGHT:
+        with pytest.raises(InputError, match=r"missing.bin: word vectors could not be read"):
+            TextClusterer(4, method=name, word_vectors=str(tmp_path / "missing.bin")).fit(TEXTS)
+        with pytest.raises(InputError, match=r"none of the \d+ words of the texts is in it"):
+            TextClusterer(4, method=name, word_vectors=str(foreign)).fit(TEXTS)
+    with pytest.raises(ConfigError, match=r"setting r=161 for 158 different texts: give at most 158"):
+        TextClusterer(4, method="adsl", settings={"r": 161}).fit(TEXTS)
+
+
 def test_every_training_has_a_place_of_its_own() -> None:
     def key(texts: list[str] = TEXTS, groups: np.ndarray = TRUTH, **changes: Any) -> list[str]:
         method = method_of(ADSL, Given(groups), **changes)

@@ -12,8 +12,38 @@ from coterie.persist.environment import available_memory
 
 @pytest.fixture
 def container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(environment, "CONTAINER_FOLDER", tmp_path)
+    monkeypatch.setattr(environment, "CONTROL_GROUPS", tmp_path)
+    monkeypatch.setattr(environment, "OWN_GROUPS", tmp_path / "own")
     return tmp_path
+
+
+def limited(folder: Path, megabytes: int, used: int = 0, version: int = 2) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    limit, usage, inactive = {
+        1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+        2: ("memory.max", "memory.current", "inactive_file"),
+    }[version]
+    (folder / limit).write_text(f"{megabytes << 20}\n")
+    (folder / usage).write_text(f"{used << 20}\n")
+    (folder / "memory.stat").write_text(f"{inactive} 0\n")
+
+
+def test_the_processs_own_group_of_the_second_version(container: Path) -> None:
+    (container / "own").write_text("0::/user.slice/run-1.scope\n")
+    limited(container / "user.slice" / "run-1.scope", 5, used=2)
+    limited(container / "user.slice" / "other", 1)
+    assert available_memory() == 3 << 20
+    limited(container / "user.slice", 8, used=6)
+    assert available_memory() == 2 << 20, "those around it limit it too"
+
+
+def test_the_processs_own_group_of_the_first_version(container: Path) -> None:
+    (container / "own").write_text("9:cpu,memory:/jobs/seven:7\n3:devices:/\n1:name=systemd:/init\n0::/\n")
+    limited(container / "memory" / "jobs" / "seven:7", 4, version=1)
+    limited(container / "jobs", 1)
+    assert available_memory() == 4 << 20
+    limited(container / "memory", 3, version=1)
+    assert available_memory() == 3 << 20, "a path of the machine's that the container does not have"
 
 
 def test_without_a_container_it_is_what_the_system_says(container: Path) -> None:

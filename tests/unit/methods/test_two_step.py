@@ -1,0 +1,21 @@
+"""Features, then a clusterer: what is told of how it was done."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from coterie.clusterers import agglomerative
+from coterie.features.bag import Tfidf
+from coterie.methods.two_step import TwoStep
+
+
+@pytest.mark.parametrize("clusterer", ["ahc", "ward"])
+def test_it_is_told_when_memory_was_too_short_for_single_texts(
+    clusterer: str, themed: tuple[list[str], np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = TwoStep(Tfidf(), clusterer)
+    assert method.fit(themed[0], 4).evidence == []
+    monkeypatch.setattr(agglomerative, "available_memory", lambda: 3 * 4 * 40**2)
+    told = method.fit(themed[0], 4).evidence
+    assert told == [{"note": "linkage of 10 micro-clusters instead of 48 texts, to save memory"}]
