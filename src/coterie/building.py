@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from coterie.data.messages import nearest
 from coterie.errors import ConfigError
 from coterie.registry import (
     AUTO,
@@ -194,15 +195,18 @@ def _two_step(name: str, settings: Settings) -> Method:
 
 
 def _unknown(name: str) -> str:
-    import difflib
-
-    feature, _, trained = name.partition("+")
+    feature, _, trained = name.casefold().partition("+")
+    if feature in FEATURES and not trained:
+        return (
+            f"method {name!r} is not known: {feature!r} are features, which need a clusterer: "
+            f"use '{feature}+kmeans' or '{feature}+ward'"
+        )
     if feature in FEATURES and trained in DEEP and hasattr(model_class(trained).settings_class, "features"):
         return f"method {name!r} is not known: use {trained!r} with the setting features={feature!r}"
     names = [info.name for info in known_methods()]
     names += [name.replace("+", "+umap+") for name in names if "+" in name]
-    close = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
+    close = nearest(name, names)
+    hint = f"did you mean {close!r}? " if close else ""
     return f"method {name!r} is not known: {hint}`coterie methods` lists them all"
 
 
