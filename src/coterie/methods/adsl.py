@@ -13,7 +13,8 @@ label. Agglomerative clustering of the network's vectors h gives the groups. Equ
 `variant` leaves parts out, by the names of Table 2: `one` learns the nearest centroid, `sl` the soft labels of the
 beginning, `dsl` corrects them, `adsl` does all of it.
 
-Deviations: the attention of a group sums to its size rather than to 1. The paper's word vectors are word2vec's; here
+Deviations: the attention of a group sums to n / r rather than to 1. When labels change, v is set back to 1, but Adam's
+moments of it are kept. The paper's word vectors are word2vec's; here
 they come from a file, or from the texts themselves; words that every English text has are left out. (5) is as printed;
 `update="normalised"` divides the sum in (4) by its total instead.
 """
@@ -62,6 +63,7 @@ class ADSL(Learner):
     settings_class: ClassVar[type[SelfTaughtSettings]] = ADSLSettings
     original: Tensor
     labels: Tensor
+    groups: Tensor
     done: Tensor
 
     def __init__(self, settings: ADSLSettings, lesson: Lesson) -> None:
@@ -70,6 +72,7 @@ class ADSL(Learner):
         self.v = nn.Parameter(torch.ones(lesson.rows))
         self.register_buffer("original", torch.zeros(lesson.rows, lesson.groups))
         self.register_buffer("labels", torch.zeros(lesson.rows, lesson.groups))
+        self.register_buffer("groups", torch.zeros(lesson.rows, dtype=torch.long))
         self.register_buffer("done", torch.zeros((), dtype=torch.long))
 
     @staticmethod
@@ -85,7 +88,11 @@ class ADSL(Learner):
         if self.settings.variant == "one":
             nearest = self.original.argmax(dim=1)
             self.original.copy_(nn.functional.one_hot(nearest, self.lesson.groups))
-        self.labels.copy_(self.original)
+        self._teach(self.original)
+
+    def _teach(self, labels: Tensor) -> None:
+        self.labels.copy_(labels)
+        self.groups.copy_(labels.argmax(dim=1))
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         return {"classifier": list(self.classify.parameters()), "attention": [self.v]}
@@ -104,18 +111,20 @@ class ADSL(Learner):
         if chosen.variant in ("dsl", "adsl") and n > 0 and n % chosen.interval == 0:
             share = chosen.delta ** ((phase.epochs - n) / chosen.interval)
             p = self.scores(vectors).softmax(dim=1)
-            self.labels.copy_(updated_labels(self.original, p, share, chosen.update))
+            self._teach(updated_labels(self.original, p, share, chosen.update))
             self.v.fill_(1.0)
         self.done += 1
 
     def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:
-        beta = document_attention(self.v, self.labels.argmax(dim=1), self.lesson.groups)
         log_p = self.scores(batch.vectors()).log_softmax(dim=1)
+        beta = torch.ones_like(self.v)
+        if self.settings.variant == "adsl":
+            beta = document_attention(self.v, self.groups, self.lesson.groups)
         return {"labels": weighted_cross_entropy(log_p, self.labels[batch.rows], beta[batch.rows])}
 
     def taught(self) -> Tensor:
         """argmax(y) (figure 4b)."""
-        return self.labels.argmax(dim=1)
+        return self.groups
 
     def scores(self, vectors: Tensor) -> Tensor:
         return torch.as_tensor(self.classify(vectors))

@@ -113,18 +113,24 @@ def test_labels_are_corrected_every_few_epochs(variant: Any, epochs_with_new_lab
             share = 0.85 ** ((8 - epoch) / 3)
             p = model.scores(vectors).softmax(dim=1)
             assert_close(model.labels, updated_labels(model.original, p, share, "softmax"))
+            assert torch.equal(model.taught(), model.labels.argmax(dim=1))
         assert model.v[0].item() == (1.0 if changed[-1:] == [epoch] else 0.5), "v starts again with new labels"
     assert changed == epochs_with_new_labels
 
 
-def test_the_loss_is_that_of_the_paper(batch_of: Callable[..., Any]) -> None:
-    model = adsl_of()
+@pytest.mark.parametrize("variant", ["one", "sl", "dsl", "adsl"])
+def test_the_loss_is_that_of_the_paper(variant: Any, batch_of: Callable[..., Any]) -> None:
+    groups = np.where(np.arange(ROWS) < 60, 0, TRUTH)
+    model = adsl_of(groups, variant=variant)
     with torch.no_grad():
         model.v.copy_(torch.rand(ROWS) + 0.5)
     vectors, rows = torch.randn(ROWS, 3), [3, 0, 77]
     beta = document_attention(model.v, model.labels.argmax(dim=1), 4).detach()
+    if variant != "adsl":
+        beta = torch.ones(ROWS)
     p = model.scores(vectors[rows]).softmax(dim=1)
     by_hand = sum(-float(beta[row]) * (model.labels[row] * p[place].log()).sum() for place, row in enumerate(rows)) / 3
+    assert beta.mean().item() == pytest.approx(1)
     assert_close(model.losses(batch_of([vectors], rows), model.phases()[0])["labels"], by_hand)
 
 
