@@ -18,9 +18,10 @@ SHORTER = {
     "aecl": {"contrast_epochs": 20, "guided_epochs": 60, "joint_epochs": 60},
     "deccrl": {"epochs": 40, "topic_epochs": 20},
     "vascl": {"epochs": 60},
-    "adsl": {"epochs": 20},
-    "stcc": {"epochs": 20},
-    "consensus": {"epochs": 20},
+    # On texts as clear as these the start would be kept, and the network never be seen.
+    "adsl": {"epochs": 20, "undo": False},
+    "stcc": {"epochs": 20, "undo": False},
+    "consensus": {"epochs": 20, "undo": False},
     **{
         name: {"layers": [64, 64, 10], "pair_epochs": 10, "pretraining_epochs": 40, "epochs": 20}
         for name in ("dec", "idec", "dcn", "self-train")
