@@ -11,7 +11,8 @@ Rakib, Zeh, Jankowska and Milios 2020 ("Enhancement of short text clustering by 
     end               when the groups' sizes change by less than 5% in all, or after 50 turns
 
 Deviations: the vectors are those of the autoencoder that the other systems of this family read, not averaged word
-vectors. Beyond 8,000 texts similarities are those of micro-clusters.
+vectors. Beyond 8,000 texts similarities are those of micro-clusters. An isolation forest has 20 trees, not 100, of at
+most 128 texts each, and is drawn the same in every turn, so that a group that did not change needs no new one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from coterie.clusterers.agglomerative import about_cells, cut, fitting_rows, merge_tree, micro_clusters
 from coterie.methods.base import Features, Fit
 from coterie.methods.linear import PENALTY, learnt_groups, regression
+from coterie.methods.nearest_centre import TooFewDifferentError
 from coterie.methods.self_taught import Unsupervised
 from coterie.types import Labels, Matrix, Progress, silent
 from coterie.vectors import group_means, unit_rows
@@ -35,6 +37,7 @@ MOST_ROWS = 8_000
 SAMPLED_ROWS = 1000
 LEAST_SHARE, LARGEST_SHARE = 0.5, 0.95
 SETTLED = 0.05
+TREES, TEXTS_A_TREE = 20, 128
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class HacSdSettings:
 class HacSd:
     def __init__(self, settings: HacSdSettings, unsupervised: Callable[[str], Features], *, random_state: int) -> None:
         self.settings, self.features, self.random_state = settings, unsupervised(settings.features), random_state
+        self._inside: dict[bytes, Labels] = {}
 
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
         vectors = self.features.fit_transform(texts, progress)
@@ -68,6 +72,8 @@ class HacSd:
         weights = np.ones(len(rows))
         cells = micro_clusters(rows, weights, n_clusters, fitting_rows(MOST_ROWS), self.random_state)
         means, masses = group_means(rows, weights, cells)
+        if len(means) < n_clusters:
+            raise TooFewDifferentError(n_clusters, len(means))
         distances = sparse_distances(means, n_clusters, self.random_state)
         # Ward's cost of a pair is its squared distance times m m' / (m + m').
         costs = distances**2
@@ -81,13 +87,29 @@ class HacSd:
     def _placed_anew(self, rows: Matrix, labels: Labels, n_clusters: int, turn: int) -> Labels:
         random = np.random.default_rng([self.random_state, turn])
         most = random.uniform(LEAST_SHARE, LARGEST_SHARE) * len(rows) / n_clusters
-        kept = [_core(rows, np.flatnonzero(labels == group), most, random) for group in range(n_clusters)]
-        chosen = np.concatenate(kept)
+        self._inside = {
+            members.tobytes(): self._without_outliers(rows, members)
+            for members in (np.flatnonzero(labels == group) for group in range(n_clusters))
+        }
+        chosen = np.concatenate([_at_most(inside, most, random) for inside in self._inside.values()])
         others = np.setdiff1d(np.arange(len(rows)), chosen)
         weights, bias = regression(rows[chosen], labels[chosen], n_clusters, PENALTY)
         placed = labels.copy()
         placed[others] = (rows[others] @ weights.T + bias).argmax(axis=1)
         return placed
+
+    def _without_outliers(self, rows: Matrix, members: Labels) -> Labels:
+        """The members of a group that are no outliers, always at least one; of the last turn, where it was the same."""
+        from sklearn.ensemble import IsolationForest
+
+        known = self._inside.get(members.tobytes())
+        if known is not None or len(members) <= 2:
+            return members if known is None else known
+        trees = IsolationForest(
+            n_estimators=TREES, max_samples=min(TEXTS_A_TREE, len(members)), random_state=self.random_state
+        )
+        inside = trees.fit_predict(rows[members]) > 0
+        return members[inside] if inside.any() else members
 
 
 def sparse_distances(rows: Matrix, n_clusters: int, random_state: int) -> Matrix:
@@ -110,17 +132,9 @@ def sparse_distances(rows: Matrix, n_clusters: int, random_state: int) -> Matrix
     return similarity
 
 
-def _core(rows: Matrix, members: Labels, most: float, random: np.random.Generator) -> Labels:
-    """The members of a group that are no outliers, at most so many, drawn at random; always at least one."""
-    from sklearn.ensemble import IsolationForest
-
-    if len(members) > 2:
-        forest = IsolationForest(random_state=int(random.integers(1 << 31)))
-        inside = forest.fit_predict(rows[members]) > 0
-        members = members[inside] if inside.any() else members
-    if len(members) > most:
-        members = random.choice(members, max(1, int(most)), replace=False)
-    return members
+def _at_most(members: Labels, most: float, random: np.random.Generator) -> Labels:
+    """So many of them, drawn at random; always at least one."""
+    return random.choice(members, max(1, int(most)), replace=False) if len(members) > most else members
 
 
 def _change(before: Labels, after: Labels) -> dict[str, float]:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
+from coterie.errors import InputError
 from coterie.methods import hac_sd
-from coterie.methods.hac_sd import HacSd, HacSdSettings, _core, sparse_distances
+from coterie.methods.hac_sd import HacSd, HacSdSettings, _at_most, sparse_distances
 from coterie.metrics.external import accuracy
 from coterie.vectors import unit_rows
 
@@ -37,7 +38,7 @@ def method(rows: np.ndarray, **settings: Any) -> HacSd:
 
 
 def test_similarities_that_stand_out_are_kept_by_hand() -> None:
-    # Two pairs of neighbours and nothing else in common: with k = 2, two of three similarities a text are kept.
+    # Two pairs of neighbours and nothing else in common: with k = 4, one of three similarities a text is kept.
     rows = unit_rows(np.array([[1, 0.1, 0], [1, -0.1, 0], [0, 0.1, 1], [0, -0.1, 1]], dtype=np.float32))
     distances = sparse_distances(rows, 4, 0)
     cosine = rows @ rows.T
@@ -86,10 +87,41 @@ def test_iterations_put_misplaced_texts_right() -> None:
 def test_what_trains_is_no_outlier_and_not_too_much_of_a_group() -> None:
     random = np.random.default_rng(0)
     rows = np.vstack([random.normal(size=(40, 3)), [[50, 50, 50]]]).astype(np.float32)
-    core = _core(rows, np.arange(41), 100, np.random.default_rng(0))
-    assert 40 not in core
-    assert len(_core(rows, np.arange(41), 7.9, np.random.default_rng(0))) == 7
-    assert _core(rows, np.array([5]), 0.5, np.random.default_rng(0)).tolist() == [5]
+    inside = method(rows)._without_outliers(rows, np.arange(41))
+    assert 40 not in inside
+    assert len(inside) > 30
+    assert len(_at_most(inside, 7.9, random)) == 7
+    assert set(_at_most(inside, 7.9, random)) <= set(inside)
+    assert _at_most(np.array([5]), 0.5, random).tolist() == [5]
+
+
+def test_only_groups_that_changed_are_searched_for_outliers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sklearn.ensemble import IsolationForest
+
+    searched: list[int] = []
+    fit_predict = IsolationForest.fit_predict
+
+    def watched(self: Any, rows: np.ndarray, y: Any = None) -> Any:
+        searched.append(len(rows))
+        return fit_predict(self, rows, y)
+
+    monkeypatch.setattr(IsolationForest, "fit_predict", watched)
+    rows, _ = blobs()
+    solved, unit = method(rows), unit_rows(rows.astype(np.float32))
+    labels = np.repeat([0, 1, 2, 3], [100, 60, 50, 30])
+    solved._placed_anew(unit, labels, 4, 0)
+    assert searched == [100, 60, 50, 30]
+    labels[0] = 1
+    solved._placed_anew(unit, labels, 4, 1)
+    assert searched[4:] == [99, 61]
+
+
+def test_fewer_different_texts_than_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hac_sd, "MOST_ROWS", 20)
+    for different, k in ((1, 2), (2, 5), (3, 4)):
+        rows = np.eye(6)[np.arange(60) % different]
+        with pytest.raises(InputError, match=f"{k} groups were asked for, but this method sees only {different} diff"):
+            method(rows).fit(["text"] * 60, k)
 
 
 @pytest.mark.parametrize("k", [1, 2, 5])
