@@ -11,8 +11,8 @@ Rakib, Zeh, Jankowska and Milios 2020 ("Enhancement of short text clustering by 
     end               when the groups' sizes change by less than 5% in all, or after 50 turns
 
 Deviations: the vectors are those of the autoencoder that the other systems of this family read, not averaged word
-vectors. Beyond 8,000 texts similarities are those of micro-clusters. An isolation forest has 20 trees, not 100, of at
-most 128 texts each, and is drawn the same in every turn, so that a group that did not change needs no new one.
+vectors. Beyond 8,000 texts similarities are those of micro-clusters. A group that did not change since the last turn
+keeps its outliers.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.clusterers.agglomerative import about_cells, cut, fitting_rows, merge_tree, micro_clusters
+from coterie.clusterers.isolation import is_outlier
 from coterie.methods.base import Features, Fit
 from coterie.methods.linear import PENALTY, learnt_groups, regression
 from coterie.methods.nearest_centre import TooFewDifferentError
@@ -37,7 +38,6 @@ MOST_ROWS = 8_000
 SAMPLED_ROWS = 1000
 LEAST_SHARE, LARGEST_SHARE = 0.5, 0.95
 SETTLED = 0.05
-TREES, TEXTS_A_TREE = 20, 128
 
 
 @dataclass(frozen=True)
@@ -100,15 +100,10 @@ class HacSd:
 
     def _without_outliers(self, rows: Matrix, members: Labels) -> Labels:
         """The members of a group that are no outliers, always at least one; of the last turn, where it was the same."""
-        from sklearn.ensemble import IsolationForest
-
         known = self._inside.get(members.tobytes())
         if known is not None or len(members) <= 2:
             return members if known is None else known
-        trees = IsolationForest(
-            n_estimators=TREES, max_samples=min(TEXTS_A_TREE, len(members)), random_state=self.random_state
-        )
-        inside = trees.fit_predict(rows[members]) > 0
+        inside = ~is_outlier(rows[members], self.random_state)
         return members[inside] if inside.any() else members
 
 

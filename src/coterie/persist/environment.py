@@ -87,8 +87,8 @@ def _control_groups() -> Iterator[tuple[Path, str]]:
         for line in OWN_GROUPS.read_text(encoding="utf-8").splitlines():
             _, controllers, path = line.split(":", 2)
             own |= {name: PurePosixPath(path.lstrip("/")) for name in controllers.split(",") if name in own}
-    for controller, path in own.items():
-        for inside in (path, *path.parents):
+    for controller, innermost in own.items():
+        for inside in (innermost, *innermost.parents):
             yield CONTROL_GROUPS / controller / inside, controller
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
+from coterie.clusterers.isolation import is_outlier
 from coterie.errors import InputError
 from coterie.methods import hac_sd
 from coterie.methods.hac_sd import HacSd, HacSdSettings, _at_most, sparse_distances
@@ -96,16 +97,13 @@ def test_what_trains_is_no_outlier_and_not_too_much_of_a_group() -> None:
 
 
 def test_only_groups_that_changed_are_searched_for_outliers(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sklearn.ensemble import IsolationForest
-
     searched: list[int] = []
-    fit_predict = IsolationForest.fit_predict
 
-    def watched(self: Any, rows: np.ndarray, y: Any = None) -> Any:
+    def watched(rows: np.ndarray, random_state: int) -> np.ndarray:
         searched.append(len(rows))
-        return fit_predict(self, rows, y)
+        return is_outlier(rows, random_state)
 
-    monkeypatch.setattr(IsolationForest, "fit_predict", watched)
+    monkeypatch.setattr(hac_sd, "is_outlier", watched)
     rows, _ = blobs()
     solved, unit = method(rows), unit_rows(rows.astype(np.float32))
     labels = np.repeat([0, 1, 2, 3], [100, 60, 50, 30])
