@@ -15,3 +15,7 @@ class ConfigError(CoterieError, ValueError):
 
 class ModelFormatError(CoterieError, ValueError):
     """A saved model or run folder is missing a part, damaged, or from another format version."""
+
+
+class StoppedError(CoterieError):
+    """A person stopped a command; the message says what is kept and how it goes on."""

@@ -80,6 +80,14 @@ def test_what_is_refused(args: tuple[str, ...], said: str, refused: Callable[...
     assert said in refused(*args)
 
 
+def test_a_wrong_name_is_found_before_anything_is_run(refused: Callable[..., str], tmp_path: Path) -> None:
+    runs = '[[runs]]\nmethods = ["tfidf+kmeans"]\ndata = ["tweet"]\n[[runs]]\nmethods = ["duett"]\ndata = ["tweet"]\n'
+    (tmp_path / "plan.toml").write_text(runs, encoding="utf-8")
+    assert refused("bench", "run", "plan.toml").startswith(
+        "plan.toml: run 2: method 'duett' is not known: did you mean"
+    )
+
+
 def test_run_and_table(run_cli: Cli, texts: list[str], themes: list[str], tmp_path: Path) -> None:
     rows = [f"{theme},{text}" for theme, text in zip(themes, texts, strict=True)]
     (tmp_path / "mine.csv").write_text("theme,text\n" + "\n".join(rows) + "\n", encoding="utf-8")
@@ -93,13 +101,15 @@ def test_run_and_table(run_cli: Cli, texts: list[str], themes: list[str], tmp_pa
     done = run_cli("bench", "run", "plan.toml", cwd=tmp_path, env=nowhere)
     assert done.code == 0, done.err
     assert "4 cells in bench-results/first, 2 of them failed" in done.out
-    assert "the data set 'tweet' is not here" in done.out
+    (lost,) = {line.partition("failed: ")[2] for line in done.out.splitlines() if "tweet" in line}
+    assert lost.startswith(f"{tmp_path}/empty/tweet.tsv.gz: the data set 'tweet' is not here")
+    assert lost.endswith("point COTERIE_DATA at the folder that has it.")  # all of it
     shown = run_cli("bench", "table", "bench-results/first", cwd=tmp_path, env=nowhere)
     assert shown.code == 0, shown.err
     first, tweet = (line for line in shown.out.splitlines() if "words" in line or line.startswith("| AECL"))
     assert first.startswith(r"| \<b\>words\</b\> | ")
     assert first.endswith("| failed | failed |")
-    assert tweet == r"| AECL (aecl, Table 2) |  |  | 80.46 | 87.6 |"
+    assert tweet == r"| AECL (aecl, Table 2) |  |  | 80.46 | 87.60 |"
     page = run_cli("bench", "table", "bench-results/first", "--format", "html", cwd=tmp_path, env=nowhere).out
     assert "&lt;b&gt;words&lt;/b&gt;" in page
     assert "<b>" not in page

@@ -32,7 +32,7 @@ Scores = dict[str, float]
 
 def run_cell(cell: Cell) -> dict[str, Any]:
     """What the cell's file holds; a cell that fails is a result too."""
-    from coterie.persist.environment import machine, peak_memory_mb, processor, versions
+    from coterie.persist.environment import code_digest, machine, peak_memory_mb, processor, versions
 
     started = time.monotonic()
     try:
@@ -50,14 +50,13 @@ def run_cell(cell: Cell) -> dict[str, Any]:
         **result,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine() | {"processor": processor(), "threads": threads},
-        "versions": versions(),
+        "versions": versions() | {"code": code_digest()},
     }
 
 
 def _measured(cell: Cell) -> dict[str, Any]:
     from coterie.bench.stages import Stages, taken_out
     from coterie.persist.environment import peak_memory_mb
-    from coterie.registry import DEEP
 
     data = _texts(cell)
     k = cell.k or len(set(data.labels))
@@ -69,7 +68,7 @@ def _measured(cell: Cell) -> dict[str, Any]:
     cost = {"seconds": round(seconds, 2), "peak_memory_mb": round(peak_memory_mb())}
     kept = {"stages": taken_out(fit.history, data.labels)} if stages else {}
     scores = {"kept": _scores(data.labels, fit.labels)}
-    if cell.method in DEEP:
+    if _is_trained(cell.method, fit):
         scores |= _read_outs(cell, fit, k, data)
     return {
         "rows": len(data.texts),
@@ -111,20 +110,33 @@ def _fit(
     )
 
 
+def _is_trained(method: str, fit: Fit) -> bool:
+    """`auto` may train, and may leave it: then there is nothing to set beside its labels."""
+    from coterie.methods.deep import TRAINED_HEAD
+    from coterie.registry import AUTO, DEEP, HAC_SD, SELF_TAUGHT
+
+    if method == AUTO:
+        return TRAINED_HEAD in fit.candidates
+    return method in (*DEEP, *SELF_TAUGHT, HAC_SD.name) or method.split("+")[0] == "tsdae"
+
+
 def _read_outs(cell: Cell, fit: Fit, k: int, data: LabelledTexts) -> dict[str, Scores]:
-    """The trained head, k-means on the trained encoder, and k-means on the encoder as it was before."""
+    """The trained head, k-means on what was trained, and k-means on the encoder as it was before."""
     import numpy as np
 
     from coterie.clusterers import KMeans
     from coterie.methods.deep import RESTARTS, TRAINED_HEAD
+    from coterie.methods.self_taught import TRAINED_NETWORK
 
-    untrained = _fit(cell, "minilm+kmeans", k, data, set())
+    pooling = {name: value for name, value in cell.settings.items() if name == "pooling"}
+    untrained = _fit(cell, "minilm+kmeans", k, data, set(), settings=pooling or None)
     found = {"untrained": _scores(data.labels, untrained.labels)}
-    head = fit.candidates.get(TRAINED_HEAD)
-    if head is not None:
-        found["head"] = _scores(data.labels, head.labels)
-        groups = KMeans(k, n_init=RESTARTS, random_state=cell.seed).fit(head.vectors).labels_
-        found["kmeans"] = _scores(data.labels, np.asarray(groups))
+    for name, candidate in fit.candidates.items():
+        if name == TRAINED_HEAD:
+            found["head"] = _scores(data.labels, candidate.labels)
+        if name == TRAINED_HEAD or name.endswith(TRAINED_NETWORK):
+            groups = KMeans(k, n_init=RESTARTS, random_state=cell.seed).fit(candidate.vectors).labels_
+            found["kmeans"] = _scores(data.labels, np.asarray(groups))
     return found
 
 

@@ -38,7 +38,10 @@ def data_folder() -> Path:
 
 
 def path_of(record: DataSet) -> Path:
-    return data_folder() / record.file_name
+    """Where the set is, in the folder or in one of its subfolders; where it would be if it were here."""
+    folder = data_folder()
+    sorted_in = [] if (folder / record.file_name).is_file() else sorted(folder.glob(f"*/{record.file_name}"))
+    return sorted_in[0] if sorted_in else folder / record.file_name
 
 
 def state_of(record: DataSet) -> State:
@@ -88,7 +91,7 @@ def load(name: str) -> LabelledTexts:
 def get(name: str, progress: Progress = silent) -> tuple[Path, Checked]:
     """Downloads a set from its public source, converts it, checks it and puts it in the folder, or leaves nothing."""
     from coterie.bench.convert import CONVERTERS
-    from coterie.bench.convert.rows import HEADINGS, gzip_bytes, tsv_bytes
+    from coterie.bench.convert.rows import gzip_bytes, tsv_bytes
     from coterie.bench.download import source_files
     from coterie.data.atomic import atomic_file
 
@@ -96,14 +99,13 @@ def get(name: str, progress: Progress = silent) -> tuple[Path, Checked]:
     path = path_of(record)
     if record.source is None:
         raise ConfigError(_missing(record, path))
-    options = record.source.options
     try:
         with source_files(record.source, progress) as files:
-            rows = list(CONVERTERS[record.source.converter](files, options))
+            rows = list(CONVERTERS[record.source.converter](files, record.source.options))
     except InputError as error:
-        raise InputError(f"{error} {_put_there(record, path)}") from error
+        raise InputError(f"{error} Or {_copied(record, path)}") from error
     progress("converting", 0, 1)
-    packed = gzip_bytes(tsv_bytes(options.get("headings", HEADINGS), rows))
+    packed = gzip_bytes(tsv_bytes(record.headings, rows))
     checked = check_bytes(record, packed)
     if checked is None:
         raise InputError(
@@ -144,11 +146,17 @@ def _missing(record: DataSet, path: Path) -> str:
         return f"{record.name}: this set is licensed ({record.licence}). {record.how_to_get} {_put_there(record, path)}"
     return (
         f"{path}: the data set {record.name!r} is not here. With a network: `coterie datasets get {record.name}`. "
-        f"Without: {_put_there(record, path)}"
+        f"Without: {_copied(record, path)}"
     )
 
 
+def _copied(record: DataSet, path: Path) -> str:
+    get = f"coterie datasets get {record.name}"
+    return f"run `{get}` on a machine with a network and copy the file. {_put_there(record, path)}"
+
+
 def _put_there(record: DataSet, path: Path) -> str:
-    form = "gzip of UTF-8 lines: a header `label<TAB>text`, then a label, a tab and a text on each line, no quoting"
+    header = "<TAB>".join(record.headings)
+    form = f"gzip of UTF-8 lines: a header `{header}`, then {len(record.headings)} columns on each line, no quoting"
     check = f", sha256 {record.sha256}" if record.sha256 else ""
     return f"Put the file {path} there yourself ({form}{check}), or point COTERIE_DATA at the folder that has it."

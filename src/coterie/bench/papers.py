@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 
 from coterie.errors import ConfigError
@@ -24,6 +24,12 @@ class PaperTable:
     @property
     def key(self) -> str:
         return f"{self.paper}:{self.table}"
+
+    @cached_property
+    def decimals(self) -> int:
+        """As many as the paper prints in this table: JSON has 9.0 for 9.00."""
+        values = (value for row in self.rows.values() for scores in row.values() for value in scores.values())
+        return max(len(repr(float(value)).partition(".")[2]) for value in values)
 
 
 @cache

@@ -15,6 +15,7 @@
 TOML has no null: the word "none" stands for it among settings, as in `coterie fit --set crl=none`.
 
 Every combination is a cell. Its file is named after what the cell is, so a plan that grows keeps what was measured.
+Names in a plan are checked when it is read: a wrong one would otherwise show after hours, as a cell that failed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from coterie.bench.papers import paper_table
+from coterie.bench.records import data_set
 from coterie.data.messages import nearest
 from coterie.errors import ConfigError
 
@@ -38,6 +41,8 @@ READ_OUTS = ("kept", "head", "kmeans", "untrained")
 
 STAGES = "stages"
 KEEPABLE = (STAGES,)
+UNUSUAL = ("k", "rows", "encoder", "views", "word_vectors")
+"""Without these in its name, a row would take different ways of running for seeds of one."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +74,17 @@ class Cell:
 
     @property
     def row(self) -> str:
-        """What the cell is called in a table, its data and seed aside."""
-        own = {**({"k": self.k} if self.k else {}), **self.settings}
-        name = self.label or ", ".join(
-            [f"{self.method} ({self.effort})", *(f"{key}={_plain(value)}" for key, value in own.items())]
-        )
-        return f"{name}, {self.varied}={_plain(self.settings[self.varied])}" if self.label and self.varied else name
+        """What the cell is called in a table, its data and seed aside.
+
+        A label stands for the method, its effort and its settings; what else was not as usual is always named.
+        """
+        own = {key: value for key in UNUSUAL if (value := getattr(self, key)) != getattr(Cell, key)}
+        if not self.label:
+            own |= self.settings
+        elif self.varied:
+            own[self.varied] = self.settings[self.varied]
+        name = self.label or f"{self.method} ({self.effort})"
+        return ", ".join([name, *(f"{key}={_plain(value)}" for key, value in own.items())])
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -133,7 +143,35 @@ def _cells(run: dict[str, Any], where: str) -> Iterator[Cell]:
     combinations = product(run["methods"], run["data"], variants, run.get("efforts", ["fast"]), run.get("seeds", [0]))
     for method, data, (varied, own), effort, seed in combinations:
         chosen = {name: None if value == "none" else value for name, value in own.items()}
-        yield Cell(method, data, seed, effort, settings=chosen, varied=varied, **given)
+        cell = Cell(method, data, seed, effort, settings=chosen, varied=varied, **given)
+        try:
+            _check_names(cell)
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {error}") from error
+        yield cell
+
+
+def _check_names(cell: Cell) -> None:
+    """Everything that a cell names is known. Nothing is loaded: a set that is not on this machine is no wrong name."""
+    from coterie.building import Settings, build
+
+    if isinstance(cell.data, str):
+        data_set(cell.data)
+    wordings = data_set(f"{cell.data_name}_{cell.views}").headings[2:] if cell.views else ()
+    if cell.paper is not None:
+        paper_table(cell.paper)
+    settings = Settings(
+        n_clusters=cell.k or 2,
+        effort=cell.effort,  # type: ignore[arg-type]  # checked by `build`
+        encoder=cell.encoder,
+        precision="fp32",
+        word_vectors=cell.word_vectors,
+        random_state=cell.seed,
+        own=cell.settings,
+        views=[[] for _ in wordings],
+        watch=(lambda vectors: {}) if cell.keep else None,
+    )
+    build(cell.method, settings)
 
 
 def _check_run(run: dict[str, Any], where: str) -> None:
@@ -146,7 +184,7 @@ def _check_run(run: dict[str, Any], where: str) -> None:
         if key in _LISTS:
             right = isinstance(value, list) and value and all(_is(entry, _LISTS[key]) for entry in value)
         else:
-            right = _is(value, _KINDS[key])
+            right = _is(value, _KINDS[key], least=1)
         if not right:
             raise ConfigError(f"{where}: {key} = {value!r} does not fit: {_wanted(key)}")
     for key in ("methods", "data"):
@@ -165,8 +203,8 @@ def _check_run(run: dict[str, Any], where: str) -> None:
         raise ConfigError(f"{where}: `vary` does not fit: give a list of values for each setting")
 
 
-def _is(value: Any, kind: Any) -> bool:
-    return isinstance(value, kind) and not (isinstance(value, bool) or (kind is int and value < 0))
+def _is(value: Any, kind: Any, least: int = 0) -> bool:
+    return isinstance(value, kind) and not (isinstance(value, bool) or (kind is int and value < least))
 
 
 def _is_text(value: Any) -> bool:
@@ -178,7 +216,7 @@ def _wanted(key: str) -> str:
         return "give a list of names of `coterie datasets`, or of tables with file, text and label"
     if key in _LISTS:
         return "give a list of numbers" if key == "seeds" else "give a list of names"
-    return {int: "give a whole number", str: "give a text", dict: "give a table"}[_KINDS[key]]
+    return {int: "give a whole number from 1 on", str: "give a text", dict: "give a table"}[_KINDS[key]]
 
 
 def _plain(value: Any) -> str:

@@ -12,6 +12,8 @@ from typing import Any
 from coterie.data.messages import nearest
 from coterie.errors import ConfigError
 
+HEADINGS = ("label", "text")
+
 
 @dataclass(frozen=True)
 class Source:
@@ -50,6 +52,11 @@ class DataSet:
     @property
     def file_name(self) -> str:
         return f"{self.name}.tsv.gz"
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The columns of the file: a label, a text, and perhaps other wordings of the text."""
+        return tuple(self.source.options.get("headings", HEADINGS)) if self.source else HEADINGS
 
 
 @cache

@@ -21,8 +21,7 @@ def markdown(table: Table) -> str:
         _markdown_row(["", *table.columns]),
         "|---|" + "--:|" * len(table.columns),
         *(_markdown_row([name, *entries]) for name, entries in [*table.rows, *table.paper_rows]),
-        "",
-        *(_one_line(note) for note in table.notes),
+        *(line for note in table.notes for line in ("", _one_line(note))),
     ]
     return "\n".join(lines)
 

@@ -1,4 +1,8 @@
-"""Runs the cells of a plan, each in a process of its own; those with a result are not run again."""
+"""Runs the cells of a plan, each in a process of its own; those that are done are not run again.
+
+The cells of a folder are those of the plan that was run in it last, and all that have a result. So several plans can be
+run into one folder, and what left a plan before it was run is waited for no more.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
@@ -23,21 +27,29 @@ Result = dict[str, Any]
 OUT_OF_MEMORY = -9
 LAST_WORDS = 500
 PLANNED = "plan.json"
-"""The cells that were planned, those without a result too."""
+"""The cells of a folder, those without a result too, each as the plan that was run last calls it."""
+BEST_FIRST = ("done", "failed", "missing")
 
 
-def run_plan(plan: Plan, folder: Path, jobs: int = 1) -> Iterator[tuple[Cell, Result, bool]]:
-    """Each cell with its result, and whether it was run now; `jobs` cells at a time, which share the processor."""
+def run_plan(
+    plan: Plan, folder: Path, jobs: int = 1, begun: Callable[[Cell], None] = lambda cell: None
+) -> Iterator[tuple[Cell, Result, bool]]:
+    """Each cell with its result, and whether it was run now; `jobs` cells at a time, which share the processor.
+
+    A cell that failed is tried again. `begun` is told of every cell that is run, from the thread that does it.
+    """
     make_folder(folder)
-    planned = _planned(folder) | {cell.file_name: cell.as_json() for cell in plan.cells}
+    with_result = {name: cell for name, cell in _cells_of(folder).items() if (folder / name).exists()}
+    planned = with_result | {cell.file_name: cell.as_json() for cell in plan.cells}
     write_json_atomic(folder / PLANNED, planned)
     processes = _Processes(None if jobs == 1 else max(1, (os.cpu_count() or 1) // jobs))
     pool = ThreadPoolExecutor(jobs)
 
     def result_of(cell: Cell) -> tuple[Cell, Result, bool]:
         path = folder / cell.file_name
-        fresh = not path.exists()
+        fresh = not path.exists() or read_cell(path)["status"] == "failed"
         if fresh:
+            begun(cell)
             processes.run(cell, path)
         return cell, read_cell(path), fresh
 
@@ -51,17 +63,28 @@ def run_plan(plan: Plan, folder: Path, jobs: int = 1) -> Iterator[tuple[Cell, Re
 
 
 def read_cells(folders: list[Path]) -> list[Result]:
-    """Every cell that was planned in these folders, under the name that the plan has for it now."""
-    results: list[Result] = []
+    """Every cell of these folders once, as the last folder that has it calls it, with the best of its results."""
+    found: dict[str, Result] = {}
     for folder in folders:
-        planned = _planned(folder)
-        if not planned:
+        cells = _cells_of(folder)
+        if not cells:
             raise ConfigError(f"{folder}: no plan was run in it. Run one: coterie bench run PLAN.toml --out {folder}")
-        for name, cell in planned.items():
+        for name, cell in cells.items():
             path = folder / name
-            found = read_cell(path) if path.exists() else {"status": "missing"}
-            results.append({**found, "cell": cell})
-    return results
+            own = read_cell(path) if path.exists() else {"status": "missing"}
+            known = found.get(name, own)
+            best = min(known, own, key=lambda result: BEST_FIRST.index(result["status"]))
+            found[name] = {**best, "cell": cell}
+    return list(found.values())
+
+
+def _cells_of(folder: Path) -> dict[str, Any]:
+    """By their files' names; of plans that run into one folder at the same time only one has its cells listed."""
+    planned = _planned(folder)
+    if not planned:
+        return {}
+    unlisted = {path.name for path in folder.glob("*.json")} - {PLANNED, *planned}
+    return planned | {name: read_cell(folder / name)["cell"] for name in sorted(unlisted)}
 
 
 def _planned(folder: Path) -> dict[str, Any]:

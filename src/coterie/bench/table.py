@@ -76,9 +76,12 @@ def build_table(results: Sequence[dict[str, Any]], metrics: Sequence[str], reado
             for row in names
         ],
         [
-            (f"{row} ({table.paper}, Table {table.table})", [Entry(_published(found, *column)) for column in columns])
+            (
+                f"{row} ({table.paper}, Table {table.table})",
+                [Entry(_published(table, row, *column)) for column in columns],
+            )
             for table in papers.values()
-            for row, found in table.rows.items()
+            for row in table.rows
         ],
         _notes(measured, papers.values(), sets),
     )
@@ -113,9 +116,10 @@ def score_of(result: dict[str, Any], readout: str) -> dict[str, float] | None:
 
 
 def _text(measured: dict[tuple[str, str], _Measured], row: str, name: str, metric: str) -> str:
+    """Empty where nothing was planned, or where the method has no such read-out."""
     found = measured.get((row, name), _Measured())
     if not found.scores:
-        return "failed" if found.failed else MISSING
+        return "failed" if found.failed else MISSING if found.missing else ""
     spread = found.spread(metric)
     text = f"{found.mean(metric):.1f}" + (f" ± {spread:.1f}" if spread is not None else "")
     lost = [f"{count} {what}" for count, what in ((found.failed, "failed"), (found.missing, MISSING)) if count]
@@ -123,25 +127,25 @@ def _text(measured: dict[tuple[str, str], _Measured], row: str, name: str, metri
 
 
 def _ahead(measured: dict[tuple[str, str], _Measured], rows: dict[str, None], name: str, metric: str) -> str | None:
-    """The row whose mean less its spread is above every other's mean plus spread; without spreads nobody is."""
-    spans = []
-    for row in rows:
-        found = measured.get((row, name))
-        if found is None or not found.scores:
-            continue
-        spread = found.spread(metric)
-        if spread is None:
-            return None
-        spans.append((found.mean(metric), spread, row))
-    if len(spans) < 2:
+    """The row whose mean less its spread is above every other's mean plus spread; without spreads nobody is.
+
+    A row of one seed is taken to spread as far as the row that spreads most.
+    """
+    found = {row: own for row in rows if (own := measured.get((row, name))) is not None and own.scores}
+    known = [spread for own in found.values() if (spread := own.spread(metric)) is not None]
+    if len(found) < 2 or not known:
         return None
+    spans = [
+        (own.mean(metric), max(known) if (spread := own.spread(metric)) is None else spread, row)
+        for row, own in found.items()
+    ]
     best, *others = sorted(spans, reverse=True)
     return best[2] if all(best[0] - best[1] > mean + spread for mean, spread, _ in others) else None
 
 
-def _published(row: dict[str, dict[str, float]], name: str, metric: str) -> str:
-    value = row.get(name, {}).get(metric)
-    return "" if value is None else f"{value:g}"
+def _published(table: PaperTable, row: str, name: str, metric: str) -> str:
+    value = table.rows[row].get(name, {}).get(metric)
+    return "" if value is None else f"{value:.{table.decimals}f}"
 
 
 def _notes(
@@ -151,7 +155,8 @@ def _notes(
     seeds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))) if counts else "0"
     notes = [
         f"Percent. Ours: mean ± standard deviation over {seeds} seeds; bold where ahead of all other rows of ours "
-        "by more than both spreads. Published rows as printed; they have no spread and are not marked."
+        "by more than both spreads, a row of one seed taken to spread like the widest. "
+        "Published rows as printed; they have no spread and are not marked."
     ]
     for table in papers:
         others = [f"{name}: {sample}" for name, sample in table.sets.items() if name in sets]

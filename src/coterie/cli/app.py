@@ -27,7 +27,7 @@ from coterie.cli import (
     retrieval,
     topics,
 )
-from coterie.errors import CoterieError
+from coterie.errors import CoterieError, StoppedError
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -94,6 +94,8 @@ def main() -> NoReturn:
     warnings.showwarning = _show_warning
     try:
         _run()
+    except StoppedError as error:
+        _fail(str(error), INTERRUPTED)
     except CoterieError as error:
         _fail(str(error), BAD_INPUT)
     except KeyboardInterrupt:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.console import shortened
-from coterie.errors import ConfigError
+from coterie.cli.console import on_one_line
+from coterie.errors import ConfigError, StoppedError
+
+if TYPE_CHECKING:
+    from coterie.bench.plan import Cell
 
 app = typer.Typer(no_args_is_help=True, help="Run plans of experiments and show what came out.")
 RESULTS = Path("bench-results")
@@ -30,17 +33,32 @@ def run(
         int, typer.Option(min=1, help="Cells at a time; they share the processor, so seconds are longer.")
     ] = 1,
 ) -> None:
-    """Run every cell of PLAN that has no result yet; stopped at any time, the same command goes on."""
+    """Run every cell of PLAN that is not done, the failed ones too; stopped at any time, the same command goes on."""
     from coterie.bench.plan import read_plan
     from coterie.bench.runner import run_plan
 
     planned = read_plan(plan)
     folder = out or RESULTS / planned.name
+    numbers = {cell.file_name: number for number, cell in enumerate(planned.cells, start=1)}
+
+    def place(cell: Cell) -> str:
+        number = numbers[cell.file_name]
+        return f"{number}/{len(numbers)}  {cell.data_name}  {cell.row}  seed {cell.seed}"
+
+    def show_begun(cell: Cell) -> None:
+        # In a log the line with the result is enough; who looks on wants to know what is running.
+        if sys.stdout.isatty():
+            print(f"{place(cell)} ...", flush=True)
+
     failed = 0
-    for number, (cell, result, fresh) in enumerate(run_plan(planned, folder, jobs), start=1):
-        failed += result["status"] == "failed"
-        place = f"{number}/{len(planned.cells)}  {cell.data_name}  {cell.row}  seed {cell.seed}"
-        print(f"{place}: {_outcome(result)}{'' if fresh else '  (was there)'}", flush=True)
+    try:
+        for cell, result, fresh in run_plan(planned, folder, jobs, show_begun):
+            failed += result["status"] == "failed"
+            print(f"{place(cell)}: {_outcome(cell, result)}{'' if fresh else '  (was there)'}", flush=True)
+    except KeyboardInterrupt as error:
+        raise StoppedError(
+            f"stopped. Cells that were finished are kept in {folder}; the same command goes on with the others."
+        ) from error
     print(f"\n{len(planned.cells)} cells in {folder}" + (f", {failed} of them failed" if failed else ""))
 
 
@@ -86,11 +104,15 @@ def plot(
         print(sentence, file=sys.stderr)
 
 
-def _outcome(result: dict[str, Any]) -> str:
+def _outcome(cell: Cell, result: dict[str, Any]) -> str:
+    """The scores of the read-out that the plan asks for, or all of what went wrong."""
+    from coterie.bench.table import score_of
+
     if result["status"] == "failed":
-        return f"failed: {shortened(result['error'], 200)}"
-    scores = result["scores"]["kept"]
-    return (
-        f"acc {100 * scores['acc']:.1f}, nmi {100 * scores['nmi']:.1f}, "
-        f"{result['seconds']:.0f} s, {result['peak_memory_mb']:,} MB"
-    )
+        return f"failed: {on_one_line(result['error'])}"
+    scores = score_of(result, cell.readout)
+    cost = f"{result['seconds']:.0f} s, {result['peak_memory_mb']:,} MB"
+    if scores is None:
+        return f"it has no read-out {cell.readout}, {cost}"
+    of = "" if cell.readout == "kept" else f"{cell.readout} "
+    return f"{of}acc {100 * scores['acc']:.1f}, nmi {100 * scores['nmi']:.1f}, {cost}"

@@ -121,9 +121,14 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2))
 
 
+def on_one_line(text: str) -> str:
+    """With nothing in it that would steer the terminal."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
 def shortened(text: str, width: int) -> str:
-    """One line of at most `width` characters, with nothing in it that would steer the terminal."""
-    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    """One line of at most `width` characters."""
+    line = on_one_line(text)
     return line if len(line) <= width else line[: width - 1] + "…"
 
 

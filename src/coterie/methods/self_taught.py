@@ -46,6 +46,8 @@ Clusterer = Literal["ward", "kmeans"]
 EPOCHS = {"fast": 18, "balanced": 36, "full": 60}
 LEAST_STEPS = 300
 RESTARTS = 10
+TRAINED_NETWORK = "trained network"
+"""What the groups in h are said to be on, in the evidence."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,7 @@ class SelfTaught:
             features, by = self.learner.pre_clusterings(self.settings)[0]
             found[f"{by} on {features}"] = self._grouped(before.features, before.vectors, by, n_clusters)
         try:
-            found[f"{self.learner.clusterer} on trained network"] = self._by_network(network, vectors, n_clusters)
+            found[f"{self.learner.clusterer} on {TRAINED_NETWORK}"] = self._by_network(network, vectors, n_clusters)
         except FailedTrainingError as failed:
             if not found:
                 raise

@@ -225,11 +225,27 @@ def test_a_set_that_is_not_here(record: DataSet, tmp_path: Path) -> None:
         data.load("two")
     for part in (
         str(tmp_path / "data" / "two.tsv.gz"),
-        "coterie datasets get two",
-        "label<TAB>text",
+        "run `coterie datasets get two` on a machine with a network and copy the file",
+        "`label<TAB>text`",
         str(record.sha256),
     ):
         assert part in str(error.value)
+
+
+def test_the_header_is_that_of_the_set(record: DataSet) -> None:
+    with pytest.raises(InputError, match="`label<TAB>text<TAB>context1<TAB>context2`, then 4 columns"):
+        data.load("agnews_context10")
+
+
+def test_sets_may_be_sorted_into_folders(record: DataSet, tmp_path: Path) -> None:
+    sorted_into = tmp_path / "data" / "some paper"
+    sorted_into.mkdir(parents=True)
+    (sorted_into / "two.tsv.gz").write_bytes(gzip_bytes(CONTENT))
+    assert data.state_of(record) == "ready"
+    assert sorted(data.load("two").labels) == ["1", "2"]
+    # What lies in the folder itself comes first.
+    (tmp_path / "data" / "two.tsv.gz").write_bytes(b"something else")
+    assert data.state_of(record) == "other bytes"
 
 
 def test_a_licensed_set(record: DataSet, tmp_path: Path) -> None:

@@ -8,16 +8,23 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from coterie.bench.cell import run_cell, strict_json
+from coterie.bench.cell import _is_trained, run_cell, strict_json
 from coterie.bench.plan import Cell, Plan, read_plan
 from coterie.bench.runner import read_cells, run_plan
 from coterie.errors import ConfigError, ModelFormatError
+from coterie.methods.base import Fit
+from coterie.methods.deep import TRAINED_HEAD
+from coterie.methods.nearest_centre import NearestCentre
+from coterie.persist import environment
+from coterie.persist.environment import code_digest
 
 LIMIT_SECONDS = 240
 
@@ -45,7 +52,7 @@ def plan_file(texts_file: dict[str, str], tmp_path: Path) -> Path:
     data = ", ".join(f"{key} = {json.dumps(value)}" for key, value in texts_file.items())
     path.write_text(
         f'[[runs]]\nmethods = ["tfidf+kmeans"]\ndata = [{{ {data} }}]\nseeds = [0, 1]\n'
-        f'[[runs]]\nmethods = ["no-such-method"]\ndata = [{{ {data} }}]\n',
+        f'[[runs]]\nmethods = ["tfidf+kmeans"]\ndata = [{{ {data} }}]\nk = 1000\n',
         encoding="utf-8",
     )
     return path
@@ -64,18 +71,54 @@ def test_every_cell_is_measured_and_a_failure_is_a_result(plan_file: Path, tmp_p
         assert result["versions"]["coterie"]
         assert result["machine"]["cores"] == os.cpu_count()
     assert broken["status"] == "failed"
-    assert "'no-such-method' is not known" in broken["error"]
+    assert "1,000" in broken["error"]
     assert broken["versions"]
 
-    # Again: nothing is run, nothing is written.
-    before = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.json") if path.name != "plan.json"}
-    assert [fresh for _, _, fresh in run_plan(plan, folder)] == [False, False, False]
-    assert {path.name: path.stat().st_mtime_ns for path in folder.glob("*.json") if path.name != "plan.json"} == before
+    # Again: what failed is tried again, and nothing else is run or written.
+    finished = [folder / cell.file_name for cell in plan.cells[:2]]
+    before = [path.stat().st_mtime_ns for path in finished]
+    begun: list[Cell] = []
+    assert [fresh for _, _, fresh in run_plan(plan, folder, begun=begun.append)] == [False, False, True]
+    assert begun == [plan.cells[2]]
+    assert [path.stat().st_mtime_ns for path in finished] == before
 
     # A result that was deleted is missing, and run again.
-    (folder / plan.cells[2].file_name).unlink()
-    assert [result["status"] for result in read_cells([folder])] == ["done", "done", "missing"]
-    assert [fresh for _, _, fresh in run_plan(plan, folder)] == [False, False, True]
+    finished[0].unlink()
+    assert [result["status"] for result in read_cells([folder])] == ["missing", "done", "failed"]
+    assert [fresh for _, _, fresh in run_plan(plan, folder)] == [True, False, True]
+
+
+def left_behind(folder: Path, *cells: Cell, status: str = "done", planned: Sequence[Cell] = ()) -> None:
+    """A folder as if these cells had been run in it, and the others planned."""
+    folder.mkdir(exist_ok=True)
+    listed = {cell.file_name: cell.as_json() for cell in (*cells, *planned)}
+    (folder / "plan.json").write_text(json.dumps(listed))
+    for cell in cells:
+        (folder / cell.file_name).write_text(json.dumps({"cell": cell.as_json(), "status": status}))
+
+
+def found_in(*folders: Path) -> list[tuple[str, str]]:
+    return [(Cell(**result["cell"]).row, result["status"]) for result in read_cells(list(folders))]
+
+
+def test_a_folder_has_what_is_planned_now_and_what_has_a_result(tmp_path: Path) -> None:
+    run, dropped, unlisted, now = (Cell("m", "tweet", label=label, k=k) for k, label in enumerate("ABCD", start=2))
+    left_behind(tmp_path, unlisted)
+    left_behind(tmp_path, run, planned=[dropped])
+    assert found_in(tmp_path) == [("A, k=2", "done"), ("B, k=3", "missing"), ("C, k=4", "done")]
+    next(run_plan(Plan("x", (replace(run, label="A2"), now)), tmp_path))
+    listed = json.loads((tmp_path / "plan.json").read_text("utf-8"))
+    assert [cell["label"] for cell in listed.values()] == ["A2", "C", "D"]
+
+
+def test_a_cell_of_two_folders_counts_once(tmp_path: Path) -> None:
+    cell, only = Cell("m", "tweet", label="first"), Cell("m", "agnews", label="only here")
+    left_behind(tmp_path / "a", cell, only)
+    left_behind(tmp_path / "b", replace(cell, label="second"), status="failed")
+    left_behind(tmp_path / "c", planned=[replace(cell, label="third")])
+    named = [("third", "done"), ("only here", "done")]
+    assert found_in(tmp_path / "a", tmp_path / "b", tmp_path / "c") == named
+    assert found_in(tmp_path / "b", tmp_path / "c") == [("third", "failed")]
 
 
 def test_several_at_a_time_share_the_processor(plan_file: Path, tmp_path: Path) -> None:
@@ -139,8 +182,22 @@ def test_killed_and_resumed(plan_file: Path, tmp_path: Path) -> None:
     assert json.loads(second.read_text("utf-8"))["status"] == "done"
     lines = again.stdout.splitlines()
     assert lines[0].endswith("(was there)")
-    assert "failed: method 'no-such-method' is not known" in again.stdout
+    assert "k=1000  seed 0: failed: " in again.stdout
     assert lines[-1].endswith("1 of them failed")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes the way of Linux")
+def test_interrupted(plan_file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    command = [sys.executable, "-m", "coterie", "bench", "run", str(plan_file), "--out", str(folder)]
+    runner = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert waited(lambda: children(runner.pid))
+    runner.send_signal(signal.SIGINT)
+    _, said = runner.communicate(timeout=LIMIT_SECONDS)
+    assert runner.returncode == 130
+    assert said == (
+        f"coterie: stopped. Cells that were finished are kept in {folder}; the same command goes on with the others.\n"
+    )
 
 
 def test_a_process_that_dies_is_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,6 +224,48 @@ def test_read_outs_of_a_trained_method(texts_file: dict[str, str]) -> None:
     # Nothing of the encoder is trained at this effort: k-means on it is k-means on the untrained one.
     assert result["scores"]["kmeans"] == result["scores"]["untrained"]
     json.dumps(strict_json(result), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("method", "quick", "read_outs"),
+    [
+        ("adsl", {"epochs": 1}, {"kept", "untrained", "kmeans"}),
+        ("hac-sd", {"turns": 1}, {"kept", "untrained"}),
+        ("tsdae+kmeans", {"adaptation_epochs": 1}, {"kept", "untrained"}),
+        ("tfidf+kmeans", {}, {"kept"}),
+    ],
+)
+def test_read_outs_of_other_methods(
+    method: str, quick: dict[str, int], read_outs: set[str], texts_file: dict[str, str]
+) -> None:
+    result = run_cell(Cell(method, texts_file, settings=quick))
+    assert result["status"] == "done", result
+    assert result["scores"].keys() == read_outs
+
+
+def test_auto_has_the_read_outs_of_a_training_where_it_trains() -> None:
+    def fit(*candidates: str) -> Fit:
+        made = Fit(None, NearestCentre.of_groups(np.eye(2), np.array([0, 1]), 2), np.eye(2))  # type: ignore[arg-type]
+        made.candidates = dict.fromkeys(candidates, made)
+        return made
+
+    assert _is_trained("auto", fit("start", TRAINED_HEAD))
+    assert not _is_trained("auto", fit())
+
+
+def test_a_cell_knows_the_code_that_made_it(
+    texts_file: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run_cell(Cell("tfidf+kmeans", texts_file))["versions"]["code"] == code_digest()
+    package = tmp_path / "package"
+    (package / "persist").mkdir(parents=True)
+    (package / "a.py").write_text("one")
+    monkeypatch.setattr(environment, "__file__", str(package / "persist" / "environment.py"))
+    first = code_digest()
+    (package / "notes.txt").write_text("no code")
+    assert code_digest() == first
+    (package / "a.py").write_text("two")
+    assert code_digest() != first
 
 
 def test_fewer_rows_and_another_k(texts_file: dict[str, str]) -> None:

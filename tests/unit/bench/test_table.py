@@ -52,7 +52,10 @@ def test_one_seed_has_no_spread() -> None:
         ((0.60, 0.80), (0.50, 0.52), ["A"]),  # 70.0 - 14.1 = 55.9 is above 51.0 + 1.4 = 52.4
         ((0.60, 0.80), (0.54, 0.56), []),  # but not above 55.0 + 1.4
         ((0.60,), (0.50,), []),  # no spread is known
-        ((0.60, 0.62), (0.50,), []),
+        ((0.60, 0.62), (0.50,), ["A"]),  # 61.0 - 1.4 is above 50.0 + 1.4, the only spread that is known
+        ((0.60, 0.62), (0.585,), []),  # 59.6 is not above 59.9
+        ((0.60,), (0.50, 0.52), ["A"]),  # 60.0 - 1.4 is above 51.0 + 1.4
+        ((0.53,), (0.50, 0.52), []),
     ],
 )
 def test_ahead_only_beyond_the_spread(first: tuple[float, ...], second: tuple[float, ...], expected: list[str]) -> None:
@@ -81,7 +84,7 @@ def test_failed_and_missing_cells_are_shown() -> None:
     assert texts(results) == {
         "A": ["60.0 ± 14.1 (1 failed)", "missing"],
         "B": ["failed", "40.0 (1 missing)"],
-        "C": ["missing", "30.0"],
+        "C": ["", "30.0"],  # nobody planned it
     }
 
 
@@ -91,8 +94,8 @@ def test_read_outs() -> None:
     plain = done("C", "tweet", 0, 0.3)
     results = [trained, as_planned, plain]
     assert texts(results) == {"A": ["50.0"], "B": ["70.0"], "C": ["30.0"]}
-    assert texts(results, readout="head") == {"A": ["60.0"], "B": ["60.0"], "C": ["missing"]}
-    assert texts(results, readout="untrained") == {"A": ["40.0"], "B": ["missing"], "C": ["30.0"]}
+    assert texts(results, readout="head") == {"A": ["60.0"], "B": ["60.0"], "C": [""]}
+    assert texts(results, readout="untrained") == {"A": ["40.0"], "B": [""], "C": ["30.0"]}
 
 
 def test_published_rows_stand_below_and_are_never_marked() -> None:
@@ -103,6 +106,25 @@ def test_published_rows_stand_below_and_are_never_marked() -> None:
     assert rows["STCC (aecl, Table 2)"][0].text == ""  # not reported there
     assert not any(entry.ahead for entries in rows.values() for entry in entries)
     assert "| AECL (aecl, Table 2) | 80.46 |" in markdown(table)
+
+
+def test_published_numbers_are_printed_as_in_the_paper() -> None:
+    table = build_table([done("A", "searchsnippets", 0, 0.5, paper="aecl:2")], ["nmi"])
+    assert dict(table.paper_rows)["BOW (aecl, Table 2)"][0].text == "9.00"
+
+
+def test_samples_and_encoders_are_rows_of_their_own() -> None:
+    results = [
+        done("A", "tweet", 0, 0.5),
+        done("A", "tweet", 0, 0.7, rows=200),
+        done("A", "tweet", 0, 0.9, encoder="x"),
+    ]
+    assert texts(results) == {"A": ["50.0"], "A, rows=200": ["70.0"], "A, encoder=x": ["90.0"]}
+
+
+def test_every_note_is_a_paragraph() -> None:
+    page = markdown(build_table([done("A", "tweet", 0, 0.5, paper="aecl:2")], ["acc"]))
+    assert "not marked.\n\naecl, Table 2: " in page
 
 
 def test_other_samples_are_named() -> None:
@@ -173,5 +195,5 @@ def test_markdown_escapes() -> None:
 def test_every_format_has_every_row(name: str) -> None:
     results = [done("A", "tweet", 0, 0.5, paper="aecl:2"), done("B", "agnews", 0, 0.25)]
     page = RENDERERS[name](build_table(results, ["acc", "nmi"]))
-    for part in ("50.0", "12.5", "missing", "80.46", "AECL (aecl, Table 2)"):
+    for part in ("50.0", "12.5", "80.46", "AECL (aecl, Table 2)"):
         assert part in page

@@ -14,7 +14,6 @@ from coterie.errors import InputError
 Row = tuple[str, ...]
 """A label, a text, and perhaps other wordings of the text."""
 
-HEADINGS = ("label", "text")
 EMPTY_TEXT = "."
 """What stands for a text that is empty in the source, as AECL's own loader has it."""
 
