@@ -83,7 +83,7 @@ def build(name: str, settings: Settings) -> Method:
 def _refuse_unused(name: str, feature: str, settings: Settings, reads_words: bool) -> None:
     """An option that a method does not use would be ignored without a word."""
     with_settings = (*DEEP, *SELF_TAUGHT, HAC_SD.name)
-    if settings.own and feature != "tsdae" and name not in with_settings:
+    if settings.own and feature not in ("minilm", "tsdae") and name not in with_settings:
         raise ConfigError(
             f"the setting {next(iter(settings.own))!r} is of no use to the method {name!r}: leave it out, "
             f"or use one of {', '.join(with_settings)}"
@@ -216,6 +216,13 @@ def _encoder(settings: Settings, pooling: Literal["mean", "cls"] = "mean") -> Tr
     return TransformerEncoder(settings.encoder, precision=settings.precision, pooling=pooling)
 
 
+def _minilm(settings: Settings) -> Features:
+    from coterie.methods.settings import read_settings
+    from coterie.methods.two_step import EncoderSettings
+
+    return _encoder(settings, read_settings(EncoderSettings, settings.own, "minilm").pooling)
+
+
 def _bow(settings: Settings) -> Features:
     from coterie.features.bag import BagOfWords
 
@@ -279,6 +286,6 @@ _FEATURE_BUILDERS: dict[str, Callable[[Settings], Features]] = {
     "kate": _kate,
     "lda": _lda,
     "sif": _sif,
-    "minilm": _encoder,
+    "minilm": _minilm,
     "tsdae": _tsdae,
 }

@@ -6,7 +6,8 @@ Names such as `tfidf+kmeans`, `sif+ahc` or `minilm+umap+kmeans` say what is done
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,6 +21,13 @@ MANY_ROWS = 200_000
 """From here on `kmeans` works on mini-batches."""
 
 BY_CENTRES = ("kmeans", "minibatch", "spherical")
+
+
+@dataclass(frozen=True)
+class EncoderSettings:
+    """What `minilm+...` can be told. `pooling`: a text's vector is the mean over its tokens or the first one."""
+
+    pooling: Literal["mean", "cls"] = "mean"
 
 
 class TwoStep:

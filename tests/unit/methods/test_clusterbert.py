@@ -132,8 +132,17 @@ def test_settings_of_tsdae_are_checked(corpus: list[str]) -> None:
         TextClusterer(3, method="tsdae+kmeans", settings={"lambda1": 1}).fit(corpus)
     with pytest.raises(ConfigError, match=r"told_every=0 .* give a whole number from 1 on or none"):
         TextClusterer(3, method="tsdae+kmeans", settings={"told_every": 0}).fit(corpus)
-    with pytest.raises(ConfigError, match="'adaptation_epochs' is of no use to the method 'minilm\\+kmeans'"):
+    with pytest.raises(ConfigError, match="setting 'adaptation_epochs' is not known to the method 'minilm'"):
         TextClusterer(3, method="minilm+kmeans", settings={"adaptation_epochs": 1}).fit(corpus)
+
+
+def test_the_untrained_encoder_is_pooled_as_told(corpus: list[str]) -> None:
+    plain, mean, first = (
+        TextClusterer(3, method="minilm+kmeans", settings=settings).fit(corpus).vectors_
+        for settings in (None, {"pooling": "mean"}, {"pooling": "cls"})
+    )
+    np.testing.assert_array_equal(mean, plain)
+    assert not np.allclose(first, plain, atol=0.01)
 
 
 # Stages
