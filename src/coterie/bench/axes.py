@@ -27,8 +27,10 @@ class Axis:
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
-def fitted(low: float, high: float, start: float, end: float) -> Axis:
-    """With some room around the values."""
+def fitted(low: float, high: float, start: float, end: float, least_span: float = 0.0) -> Axis:
+    """With some room around the values, which take up `least_span` even where they hardly differ."""
+    lacking = max(0.0, least_span - (high - low)) / 2
+    low, high = low - lacking, high + lacking
     room = ROOM * (high - low) or 0.05 * abs(high) or 1.0
     low, high = low - room, high + room
     return Axis(low, high, start, end, _round_ticks(low, high))

@@ -32,6 +32,8 @@ SETTINGS = {
     "alpha": "α",
 }
 """What the papers call them."""
+COMPARED = (("sccl", "rstc", "aecl"), ("sccl", "deccrl"))
+"""Methods whose maps a paper sets side by side."""
 
 
 # t-SNE
@@ -44,8 +46,17 @@ def maps(cells: Cells) -> list[Figure]:
         if one.stages:
             first.setdefault((one.way, one.cell.data_name), one)
     by_data = grouped(first.values(), lambda one: (one.cell.data_name, one.cell.rows, one.cell.effort))
-    together = [_by_way(own) for own in by_data.values() if len(own) > 1]
+    together = [_by_way(compared) for own in by_data.values() for compared in _comparisons(own)]
     return [*map(_by_stage, first.values()), *together]
+
+
+def _comparisons(cells: Cells) -> list[list[Measured]]:
+    """The comparisons of the papers that these cells have all methods of, in the paper's order; then the others."""
+    ways = grouped(cells, lambda one: one.cell.method)
+    published = [names for names in COMPARED if all(name in ways for name in names)]
+    others = [one for one in cells if not any(one.cell.method in names for names in published)]
+    found = [[one for name in names for one in ways[name]] for names in published]
+    return [own for own in (*found, others) if len(own) > 1]
 
 
 def _by_stage(one: Measured) -> Figure:
@@ -57,14 +68,16 @@ def _by_stage(one: Measured) -> Figure:
 
 
 def _by_way(cells: Cells) -> Figure:
-    """The encoder as it was, and what each way ended with; after the figure of the paper whose method comes last."""
+    """The encoder as it was, and what each way ended with."""
     groups = sorted({label for one in cells for label in one.result["stages"]["labels"]}, key=_natural)
     start = cells[0].stages[0]
     panels = [_cloud(_stage_name(START), cells[0], start, groups)] if start["phase"] == START else []
     panels += [_cloud(one.name, one, one.stages[-1], groups) for one in cells]
     data = cells[0].cell.data_name
     note = f"{data}, at the end of training; {_how_many(cells[0], groups)}"
-    return figure(("maps", cells[-1].cell.method, data), "t-SNE by method", [note], panels, groups)
+    # One entry for each way: several ways of one method are no figure of a paper.
+    methods = "+".join(one.cell.method for one in cells)
+    return figure(("maps", methods, data), "t-SNE by method", [note], panels, groups)
 
 
 def _cloud(title: str, one: Measured, stage: Result, groups: Sequence[str]) -> Cloud:
@@ -185,7 +198,8 @@ def sweeps(cells: Cells) -> list[Figure]:
     """ACC and NMI over the values of one setting, everything else as it is."""
     varied = [one for one in cells if one.cell.varied is not None]
     figures = []
-    for own in grouped(varied, lambda one: one.way).values():
+    # By name rather than by all settings: a paper may have others for each data set, under one label.
+    for own in grouped(varied, lambda one: (one.cell.method, one.cell.effort, one.cell.varied, one.name)).values():
         setting = str(own[0].cell.varied)
         values = _in_order({json.dumps(one.cell.settings[setting]): one.cell.settings[setting] for one in own})
         shown = SETTINGS.get(setting, setting)
@@ -236,7 +250,7 @@ def _lines(curves: Iterable[tuple[Measured, Curve]], to_the_shortest: bool = Fal
     `to_the_shortest`: only as far as all of them go; a mean over fewer would jump where one ends.
     """
     curves = [(one, curve) for one, curve in curves if curve]
-    several = len({one.way for one, _ in curves}) > 1
+    several = len({one.name for one, _ in curves}) > 1
     lines = []
     for own in grouped(curves, lambda entry: (entry[0].way, entry[0].cell.data_name)).values():
         one = own[0][0]

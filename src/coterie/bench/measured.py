@@ -16,8 +16,8 @@ Key = TypeVar("Key")
 Entry = TypeVar("Entry")
 LONGEST_STEM = 100
 PUBLISHED = {
-    "maps aecl": "AECL, Figure 4",
-    "maps deccrl": "DECCRL, Figure 2",
+    "maps sccl+rstc+aecl": "AECL, Figure 4",
+    "maps sccl+deccrl": "DECCRL, Figure 2",
     "maps uft": "UFT, Figure 2",
     "maps clusterbert": "ClusterBERT, Figure 1",
     "stages deccrl": "DECCRL, Figure 3",
@@ -83,8 +83,15 @@ def figure(
     """`about` is the kind, the method and what else tells it from others of the kind."""
     published = PUBLISHED.get(" ".join(about[:3])) or PUBLISHED.get(" ".join(about[:2]))
     parts = (re.sub(r"[^\w.+-]+", "-", part, flags=re.ASCII).strip("-.") for part in about)
-    stem = "-".join(filter(None, parts))[:LONGEST_STEM]
+    stem = _cut("-".join(filter(None, parts)))
     return Figure(stem, f"{title} (after {published})" if published else title, notes, panels, groups)
+
+
+def _cut(stem: str) -> str:
+    """No longer than a file's name should be, at the end of a word where there is one."""
+    if len(stem) <= LONGEST_STEM:
+        return stem
+    return stem[: LONGEST_STEM + 1].rpartition("-")[0] or stem[:LONGEST_STEM]
 
 
 def grouped(entries: Iterable[Entry], key: Callable[[Entry], Key]) -> dict[Key, list[Entry]]:

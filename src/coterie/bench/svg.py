@@ -7,6 +7,7 @@ points and names, and that its output does not change with its version.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,10 @@ PANEL_HEIGHT, CURVES_WIDTH, CLOUD_WIDTH = 250, 300, 250
 LEFT, GAP, BELOW, PANEL_TITLE = 66, 24, 48, 22
 MARGIN, TITLE, NOTE, ENTRY = 16, 22, 17, 18
 MAPS_IN_ROW, CURVES_IN_ROW = 4, 2
+LEAST_SPAN = {"percent": 1.0}
+"""By the unit: a smaller difference is noise, and must not fill a panel."""
+TURNED_BY = 30
+"""Degrees, of names along an axis that are too long to stand side by side."""
 MOST_NAMES = 32
 """A legend with more groups than this helps nobody."""
 LONGEST_NAME = 34
@@ -83,7 +88,7 @@ def figure_svg(figure: Figure) -> bytes:
     """The figure as a file that stands alone."""
     styles, frames = _styles(figure), _frames(figure)
     legend = Legend.beside(frames, styles if len(styles) <= MOST_NAMES else {}, isinstance(figure.panels[0], Curves))
-    below = BELOW if legend.with_lines else MARGIN
+    below = BELOW + _room_for_names(figure) if legend.with_lines else MARGIN
     words = [8.4 * len(figure.title), *(CHARACTER * len(note) for note in figure.notes)]
     width = max(legend.x + legend.columns * legend.width, 2 * MARGIN + max(words))
     root = _canvas(width, max(frame.y + frame.height for frame in frames) + below)
@@ -118,7 +123,7 @@ def _frames(figure: Figure) -> list[Frame]:
         is_map = isinstance(panel, Cloud)
         row, column = divmod(number, MAPS_IN_ROW if is_map else CURVES_IN_ROW)
         width, left = (CLOUD_WIDTH, 0) if is_map else (CURVES_WIDTH, LEFT)
-        below = GAP if is_map else BELOW
+        below = GAP if is_map else BELOW + _room_for_names(figure)
         x = MARGIN + left + column * (width + left + GAP)
         frames.append(Frame(x, top + row * (PANEL_HEIGHT + below + PANEL_TITLE), width))
     return frames
@@ -206,7 +211,7 @@ def _axes(panel: Curves, frame: Frame) -> tuple[Axis, Axis]:
     points = [point for line in panel.lines for point in line.points]
     lows = [point.y - (point.spread or 0) for point in points]
     highs = [point.y + (point.spread or 0) for point in points]
-    up = fitted(min(lows), max(highs), frame.y + frame.height, frame.y)
+    up = fitted(min(lows), max(highs), frame.y + frame.height, frame.y, LEAST_SPAN.get(panel.y_title, 0.0))
     if panel.x_names is not None:
         return evenly_named(panel.x_names, frame.x, frame.x + frame.width), up
     xs = [point.x for point in points]
@@ -214,7 +219,7 @@ def _axes(panel: Curves, frame: Frame) -> tuple[Axis, Axis]:
 
 
 def _draw_axes(parent: Xml.Element, panel: Curves, frame: Frame, across: Axis, up: Axis) -> None:
-    bottom = frame.y + frame.height
+    bottom, room = frame.y + frame.height, _room_below(panel)
     for value, name in up.ticks:
         y = up.at(value)
         grid = f"M{_number(frame.x)} {_number(y)}h{_number(frame.width)}"
@@ -223,12 +228,29 @@ def _draw_axes(parent: Xml.Element, panel: Curves, frame: Frame, across: Axis, u
     for value, name in across.ticks:
         x = across.at(value)
         Xml.SubElement(parent, "path", {"d": f"M{_number(x)} {_number(bottom)}v4", "stroke": FAINT, "fill": "none"})
-        _text(parent, x, bottom + 17, _shortened(name, 14), **{"text-anchor": "middle", "fill": FAINT})
+        _text(parent, x, bottom + 17, _shortened(name), **_tick_look(x, bottom + 17, turned=bool(room)))
     _outline(parent, frame)
-    _text(parent, frame.x + frame.width / 2, bottom + 36, panel.x_title, **{"text-anchor": "middle"})
+    _text(parent, frame.x + frame.width / 2, bottom + 36 + room, panel.x_title, **{"text-anchor": "middle"})
     left, middle = frame.x - 52, frame.y + frame.height / 2
     turned = {"text-anchor": "middle", "transform": f"rotate(-90 {_number(left)} {_number(middle)})"}
     _text(parent, left, middle, panel.y_title, **turned)
+
+
+def _room_for_names(figure: Figure) -> float:
+    return max((_room_below(panel) for panel in figure.panels if isinstance(panel, Curves)), default=0.0)
+
+
+def _room_below(panel: Curves) -> float:
+    """What the names along the axis take when they must be turned; nothing where they can stand side by side."""
+    names = [_shortened(name) for name in panel.x_names or ()]
+    longest = CHARACTER * max(map(len, names), default=0)
+    return longest * math.sin(math.radians(TURNED_BY)) if longest > CURVES_WIDTH / max(1, len(names)) else 0.0
+
+
+def _tick_look(x: float, y: float, turned: bool) -> dict[str, str]:
+    if not turned:
+        return {"text-anchor": "middle", "fill": FAINT}
+    return {"text-anchor": "end", "fill": FAINT, "transform": f"rotate(-{TURNED_BY} {_number(x)} {_number(y)})"}
 
 
 def _draw_line(parent: Xml.Element, line: Line, style: Style, across: Axis, up: Axis) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from coterie.bench import figures
-from coterie.bench.figure import Cloud, Curves, Figure, Line
-from coterie.bench.measured import measured
+from coterie.bench.figure import Cloud, Curves, Figure, Line, Point
+from coterie.bench.measured import LONGEST_STEM, measured
+from coterie.bench.measured import figure as made_figure
 from coterie.bench.plan import Cell
 from coterie.bench.plot import KINDS, draw
 from coterie.errors import ConfigError, ModelFormatError
@@ -168,9 +169,11 @@ def test_maps_by_stage_and_by_method(result: Make) -> None:
         result(Cell("tfidf+kmeans", "tweet")),
     ]
     made = {figure.stem: figure for figure in figures.maps(measured(cells))}
-    assert set(made) == {"maps-sccl-tweet-SCCL", "maps-aecl-tweet-AECL", "maps-aecl-agnews-AECL", "maps-aecl-tweet"}
+    assert set(made) == {
+        "maps-sccl-tweet-SCCL", "maps-aecl-tweet-AECL", "maps-aecl-agnews-AECL-rows-5", "maps-sccl+aecl-tweet",
+    }  # fmt: skip
     by_stage = made["maps-aecl-tweet-AECL"]
-    assert "AECL, Figure 4" in by_stage.title
+    assert by_stage.title == "t-SNE by stage"
     assert [panel.title for panel in by_stage.panels] == ["before training", "after contrast", "after joint"]
     # The first seed, numbers by size, and 12 of the 1,000 texts.
     first = by_stage.panels[0]
@@ -179,7 +182,48 @@ def test_maps_by_stage_and_by_method(result: Make) -> None:
     assert first.groups == [*range(11), 0]
     assert first.places[3] == (0.3, -0.5)
     assert "12 of 1,000 texts" in by_stage.notes[0]
-    assert [panel.title for panel in made["maps-aecl-tweet"].panels] == ["before training", "SCCL", "AECL"]
+    assert [panel.title for panel in made["maps-sccl+aecl-tweet"].panels] == ["before training", "SCCL", "AECL"]
+
+
+def test_only_the_comparison_of_a_paper_is_called_after_it(result: Make) -> None:
+    def compared(*cells: Cell) -> dict[str, list[str]]:
+        results = [result(cell, stages=stages("start", "joint")) for cell in cells]
+        made = [figure for figure in figures.maps(measured(results)) if "by method" in figure.title]
+        return {figure.title: [panel.title for panel in figure.panels[1:]] for figure in made}
+
+    sccl, rstc, aecl, deccrl = (Cell(name, "tweet", label=name.upper()) for name in ("sccl", "rstc", "aecl", "deccrl"))
+    without = Cell("deccrl", "tweet", label="w/o CRL", settings={"crl": None})
+    both = {
+        "t-SNE by method (after AECL, Figure 4)": ["SCCL", "RSTC", "AECL"],
+        "t-SNE by method (after DECCRL, Figure 2)": ["SCCL", "DECCRL"],
+    }
+    assert compared(deccrl, aecl, rstc, sccl) == both
+    assert compared(without, deccrl) == {"t-SNE by method": ["w/o CRL", "DECCRL"]}
+    assert compared(sccl, without, deccrl) == {"t-SNE by method": ["SCCL", "w/o CRL", "DECCRL"]}
+    # What has no part in a paper's comparison is compared by itself.
+    uft, dec = Cell("uft", "tweet", label="UFT"), Cell("dec", "tweet", label="DEC")
+    assert compared(sccl, uft, deccrl, dec) == {
+        "t-SNE by method (after DECCRL, Figure 2)": ["SCCL", "DECCRL"],
+        "t-SNE by method": ["UFT", "DEC"],
+    }
+
+
+def test_a_sweep_may_have_other_settings_for_each_set(result: Make) -> None:
+    cells = [
+        Cell("aecl", data, label="AECL", readout="head", settings={"lambda4": own, "lambda1": value}, varied="lambda1")
+        for data, own in (("tweet", 0.09), ("agnews", 10))
+        for value in (0, 5)
+    ]
+    (figure,) = figures.sweeps(measured(map(result, cells)))
+    assert [line.name for line in curves(figure)[0].lines] == ["tweet", "agnews"]
+
+
+def test_a_long_name_of_a_file_ends_with_a_word() -> None:
+    panel = Curves("ACC", "x", "percent", [Line("a", [Point(0, 1)])])
+    stem = made_figure(("sweeps", "word" * 5, "another " * 12), "t", [], [panel]).stem
+    assert len(stem) <= LONGEST_STEM
+    assert stem.endswith("-another")
+    assert made_figure(("x" * 200,), "t", [], [panel]).stem == "x" * LONGEST_STEM
 
 
 def test_the_start_is_called_as_the_loop_calls_it() -> None:

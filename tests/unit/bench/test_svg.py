@@ -155,6 +155,39 @@ def test_ticks_are_round_numbers(low: float, high: float, names: list[str]) -> N
     )
 
 
+def test_noise_does_not_fill_a_panel_of_percentages() -> None:
+    axis = fitted(69.0, 69.06, 250, 0, least_span=1.0)
+    assert axis.high - axis.low > 1
+    assert (axis.high + axis.low) / 2 == pytest.approx(69.03)
+    assert fitted(0, 10, 250, 0, least_span=1.0) == fitted(0, 10, 250, 0)
+
+    def height(unit: str) -> float:
+        """Of the line, from its lowest to its highest point."""
+        line = Line("only", [Point(0, 69.0), Point(1, 69.06)])
+        root = Xml.fromstring(figure_svg(Figure("x", "t", [], [Curves("p", "x", unit, [line], ["a", "b"])])))
+        ys = [float(place.split()[1]) for place in of_class(root, "line")[0][0].get("d", "")[1:].split("L")]
+        return max(ys) - min(ys)
+
+    assert height("percent") < 20 < 200 < height("")
+
+
+def test_long_names_of_stages_are_whole_and_turned() -> None:
+    names = ["start", "domain adaptation", "hardening of clusters", "joint"]
+    line = Line("only", [Point(x, x) for x in range(4)])
+
+    def drawn(named: list[str]) -> Xml.Element:
+        return Xml.fromstring(figure_svg(Figure("x", "t", [], [Curves("p", "stage", "y", [line], named)])))
+
+    root, short = drawn(names), drawn(["a", "b", "c", "d"])
+    ticks = [text for text in root.iter(f"{SPACE}text") if text.text in names]
+    assert [tick.text for tick in ticks] == names
+    assert all("rotate(-30 " in tick.get("transform", "") for tick in ticks)
+    # The turned names have room, above the title of the axis and on the canvas.
+    taller = float(root.get("height", 0)) - float(short.get("height", 0))
+    assert taller >= 0.5 * 6 * len("hardening of clusters")
+    assert not any("rotate(-30" in text.get("transform", "") for text in short.iter(f"{SPACE}text"))
+
+
 def test_epochs_are_whole_numbers() -> None:
     assert [name for _, name in numbered(1, 3, 0, 100).ticks] == ["1", "2", "3"]
     assert [name for _, name in numbered(1, 60, 0, 100).ticks] == ["10", "20", "30", "40", "50", "60"]
