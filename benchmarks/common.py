@@ -68,6 +68,11 @@ def side_by_side(contenders: dict[str, Callable[[], Any]], rounds: int) -> dict[
 
 def record(name: str, result: dict[str, Any]) -> None:
     """Writes `results/NAME.json` and prints it."""
+    print(keep(name, result))
+
+
+def keep(name: str, result: dict[str, Any]) -> str:
+    """Writes `results/NAME.json`; gives what stands in it."""
     document = {
         "benchmark": name,
         "date": datetime.now(UTC).date().isoformat(),
@@ -78,4 +83,4 @@ def record(name: str, result: dict[str, Any]) -> None:
     RESULTS.mkdir(exist_ok=True)
     text = json.dumps(document, indent=2, ensure_ascii=False)
     (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-    print(text)
+    return text

@@ -6,7 +6,8 @@
 BERTopic as it comes, and with k-means at the true k; sentence-transformers with scikit-learn's k-means; scikit-learn's
 LDA, each text in its likeliest topic. Each runs in an environment of its own (`peers/NAME.txt` has the versions) and in
 a process of its own, from texts to groups, loading included, with the same checkpoint and Coterie's cache empty. In
-turns, `ROUNDS` times; the better time of each counts. Results are in `results/peers.json`.
+turns, `ROUNDS` times: the fastest counts for seconds and memory, scores are the mean and the spread over all. Results
+are in `results/peers.json`, written after every run; one that fails is a result too.
 
 To try it out: `--only lda,coterie` takes some of them, `--here` runs them in this environment, COTERIE_ROWS=500 takes
 fewer texts and COTERIE_RESULTS=FOLDER puts the results elsewhere.
@@ -19,13 +20,15 @@ import hashlib
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from common import bench_set, record
+from common import bench_set, keep, record
 
 FOLDER = Path(__file__).parent
 REQUIREMENTS, ENVIRONMENTS = FOLDER / "peers", FOLDER / ".peers"
@@ -40,6 +43,8 @@ CONTENDERS = {
     "lda": "scikit-learn",
 }
 """Each contender and its environment; ours is this one."""
+COSTS = ("seconds", "peak_memory_mb")
+QUALITY = ("acc", "nmi", "groups", "rows_left_out_percent")
 SHOWN_PACKAGES = ("coterie", "torch", "transformers", "scikit-learn", "sentence-transformers", "bertopic", "umap-learn")
 
 
@@ -59,8 +64,13 @@ def main() -> None:
             make(environment)
         return
     pythons = {name: sys.executable if asked.here else python_of(CONTENDERS[name]) for name in names}
-    found = {name: measure(name, pythons) for name in asked.sets}
-    record("peers", {"rounds": ROUNDS, "own_environments": not asked.here, "sets": found})
+    found: dict[str, Any] = {}
+    result = {"rounds": ROUNDS, "own_environments": not asked.here, "sets": found}
+    for data in asked.sets:
+        for so_far in measure(data, pythons):
+            found[data] = so_far
+            keep("peers", result)
+    record("peers", result)
 
 
 def make(environment: str) -> None:
@@ -86,54 +96,80 @@ def python_of(environment: str | None) -> str:
     return str(ENVIRONMENTS / environment / "bin" / "python")
 
 
-def measure(data: str, pythons: dict[str, str]) -> dict[str, Any]:
-    """Every contender on one set, in turns."""
+def measure(data: str, pythons: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """Every contender on one set, in turns; what is known after each run."""
     from coterie.features.checkpoints import bundled_folder
 
     truth, texts = bench_set(data)
     task = {"texts": texts, "k": len(set(truth)), "encoder": str(bundled_folder())}
-    best: dict[str, dict[str, Any]] = {}
+    runs: dict[str, list[dict[str, Any]]] = {}
     for name in [*pythons] * ROUNDS:
         one = contend(name, pythons[name], task, truth)
         print(data, name, {key: value for key, value in one.items() if key != "packages"}, file=sys.stderr)
-        if name not in best or one["seconds"] < best[name]["seconds"]:
-            best[name] = one
-    measured = {"texts": len(texts), "k": task["k"], "contenders": best}
-    return measured | ({"times_coterie": ratios(best)} if OURS in best else {})
+        runs.setdefault(name, []).append(one)
+        contenders = {known: summary(own) for known, own in runs.items()}
+        yield {"texts": len(texts), "k": task["k"], "contenders": contenders, "times_coterie": ratios(contenders)}
 
 
 def contend(name: str, python: str, task: dict[str, Any], truth: list[str]) -> dict[str, Any]:
+    """One run, or its error: a peer that fails must not cost the others' results."""
+    from coterie.bench.runner import last_words
     from coterie.metrics.external import external_scores
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as errors:
         given, answer = Path(folder) / "task.json", Path(folder) / "answer.json"
         given.write_text(json.dumps(task), encoding="utf-8")
-        subprocess.run(
+        ended = subprocess.run(
             [python, str(REQUIREMENTS / "contender.py"), name, str(given), str(answer)],
-            check=True,
+            check=False,
             stdout=sys.stderr,
+            stderr=errors,
             env=os.environ | {"COTERIE_CACHE": str(Path(folder) / "cache")},
         )
+        if ended.returncode != 0:
+            return {"error": last_words(ended.returncode, errors)}
         found = json.loads(answer.read_text(encoding="utf-8"))
     labels, packages = found.pop("labels"), found.pop("packages")
     scores = external_scores(truth, labels)
     return {
         **found,
-        "acc": round(100 * scores["acc"], 1),
-        "nmi": round(100 * scores["nmi"], 1),
+        "acc": 100 * scores["acc"],
+        "nmi": 100 * scores["nmi"],
         "groups": len(set(labels) - {-1}),
-        "rows_left_out_percent": round(100 * labels.count(-1) / len(labels), 1),
+        "rows_left_out_percent": 100 * labels.count(-1) / len(labels),
         "packages": {name: packages[name] for name in SHOWN_PACKAGES if name in packages},
     }
 
 
-def ratios(best: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Of each peer, how many times Coterie's seconds and memory."""
+def summary(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Seconds and memory of the fastest run, the rest as mean and standard deviation over all that did not fail."""
+    done = [run for run in runs if "error" not in run]
+    errors = [run["error"] for run in runs if "error" in run]
+    failed = {"errors": errors} if errors else {}
+    if not done:
+        return failed
+    fastest = min(done, key=lambda run: run["seconds"])
     return {
-        name: {what: round(one[what] / best[OURS][what], 2) for what in ("seconds", "peak_memory_mb")}
-        for name, one in best.items()
-        if name != OURS
+        "runs": len(done),
+        **{what: fastest[what] for what in COSTS},
+        **{what: _mean_and_spread([run[what] for run in done]) for what in QUALITY},
+        "packages": fastest["packages"],
+        **failed,
     }
+
+
+def _mean_and_spread(values: Sequence[float]) -> dict[str, float]:
+    spread = {"sd": round(statistics.stdev(values), 2)} if len(values) > 1 else {}
+    return {"mean": round(statistics.mean(values), 1), **spread}
+
+
+def ratios(contenders: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Of each peer, how many times Coterie's seconds and memory; nothing where one of the two has no run."""
+    measured = {name: one for name, one in contenders.items() if "seconds" in one}
+    ours = measured.pop(OURS, None)
+    if ours is None:
+        return {}
+    return {name: {what: round(one[what] / ours[what], 2) for what in COSTS} for name, one in measured.items()}
 
 
 def _mark(environment: str) -> Path:

@@ -131,7 +131,7 @@ class _Processes:
                 self.running.discard(process)
             if not self.stopped and (code != 0 or not path.exists()):
                 # The process had no chance to write down its own failure.
-                failure = {"cell": cell.as_json(), "status": "failed", "error": _last_words(code, errors)}
+                failure = {"cell": cell.as_json(), "status": "failed", "error": last_words(code, errors)}
                 write_json_atomic(path, failure)
 
     def stop(self) -> None:
@@ -165,7 +165,8 @@ def _finished(process: subprocess.Popen[bytes], cell: Cell) -> int:
     return code
 
 
-def _last_words(code: int, errors: IO[bytes]) -> str:
+def last_words(code: int, errors: IO[bytes]) -> str:
+    """Why a process ended that wrote its errors there."""
     if code == OUT_OF_MEMORY:
         return "the process was killed from outside, as the system does when memory runs out"
     errors.seek(0)
