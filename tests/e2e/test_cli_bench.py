@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -116,6 +118,40 @@ def test_run_and_table(run_cli: Cli, texts: list[str], themes: list[str], tmp_pa
     wrong = run_cli("bench", "table", "bench-results/first", "--metrics", "accc", cwd=tmp_path, env=nowhere)
     assert wrong.code == 2
     assert "did you mean 'acc'" in wrong.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
+def test_on_a_terminal_a_cell_is_named_when_it_begins(texts: list[str], themes: list[str], tmp_path: Path) -> None:
+    import pty
+
+    rows = [f"{theme},{text}" for theme, text in zip(themes, texts, strict=True)]
+    (tmp_path / "mine.csv").write_text("theme,text\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(
+        '[[runs]]\nmethods = ["tfidf+kmeans"]\ndata = [{ file = "mine.csv", text = "text", label = "theme" }]\n'
+    )
+    command = [sys.executable, "-m", "coterie", "bench", "run", "plan.toml"]
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb") as terminal:
+        subprocess.run(command, cwd=tmp_path, stdout=theirs, timeout=240, check=True)
+        os.close(theirs)
+        shown = os.read(terminal.fileno(), 10_000).decode().splitlines()
+    logged = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=True)
+    assert shown[0] == "1/1  mine  tfidf+kmeans (fast)  seed 0 ..."
+    assert shown[1].startswith("1/1  mine  tfidf+kmeans (fast)  seed 0: acc ")
+    assert "..." not in logged.stdout
+
+
+@pytest.mark.parametrize(
+    ("readout", "shown"),
+    [("kept", "acc 50.0, nmi 25.0, 61 s, 1,200 MB"), ("head", "head acc 75.0, nmi 50.0, 61 s, 1,200 MB")],
+)
+def test_the_score_is_that_of_the_read_out_of_the_plan(readout: str, shown: str) -> None:
+    from coterie.bench.plan import Cell
+    from coterie.cli.bench import _outcome
+
+    scores = {"kept": {"acc": 0.5, "nmi": 0.25}, "head": {"acc": 0.75, "nmi": 0.5}}
+    result = {"status": "done", "scores": scores, "seconds": 61.2, "peak_memory_mb": 1200}
+    assert _outcome(Cell("aecl", "tweet", readout=readout), result) == shown
 
 
 @pytest.fixture
