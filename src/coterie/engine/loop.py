@@ -35,7 +35,7 @@ FEWEST_GROUPS_SHARE = 0.5
 
 @dataclass
 class Outcome:
-    """What came of a training. `score` is that of the state that was kept, None if no state was ever judged."""
+    """What came of a training. `score` is that of the best state seen, None if no state was ever judged."""
 
     history: list[dict[str, Any]]
     score: float | None

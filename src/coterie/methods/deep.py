@@ -40,7 +40,7 @@ from coterie.types import Labels, Look, Matrix, Progress, silent
 if TYPE_CHECKING:
     from coterie.features.counted import CountedWords
 
-CODE_VERSION = 5
+CODE_VERSION = 6
 """To be raised when training gives other numbers: checkpoints of the old code are then not used."""
 
 MOST_AUGMENTATIONS = 8
@@ -164,8 +164,8 @@ class Deep:
         model.to(workers.device).begin(first_groups)
         outcome = train(
             model, encoder, training_texts, key, workers=workers, judge=judge, seed=self.random_state, truth=self.truth,
-            # A trained encoder is judged when all is done, in both spaces.
-            keep_best=not _is_trained(encoder), watch=self.watch, progress=progress,
+            # A trained encoder is judged when all is done, in both spaces; published are last states.
+            keep_best=self.settings.undo and not _is_trained(encoder), watch=self.watch, progress=progress,
         )  # fmt: skip
         model.leave()
         return model.cpu(), encoder.cpu(), outcome

@@ -30,8 +30,8 @@ class TrainedSettings:
     """What every trained method can be told.
 
     `init`: where the first groups come from, `kmeans` on what the method reads (as published) or `two-view`, the
-    default method. `undo=False`: what training has made is kept, read out as published, even where the start looks
-    better.
+    default method. `undo=False`: what training has made is kept, as it is in the end and read out as published, even
+    where the start or an earlier epoch looks better.
     """
 
     init: Init = "two-view"

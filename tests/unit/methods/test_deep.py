@@ -145,6 +145,34 @@ def test_training_that_makes_it_better_is_kept(
     assert fit.assigner.kind == "head"
 
 
+@pytest.mark.parametrize(("undo", "epoch"), [(True, 1), (False, 3)])
+def test_with_undo_off_the_last_state_is_kept(
+    undo: bool, epoch: int, fake_encoder: Any, themed: Any, own_folder: Path
+) -> None:
+    """The first epoch finds the true groups, and every later one fewer of them."""
+    texts, truth = themed
+
+    class Worsening(stub_with(means(fake_encoder.encode(texts), truth))):  # type: ignore[misc]
+        epoch: Tensor
+
+        def __init__(self, settings: Any, task: Any) -> None:
+            super().__init__(settings, task)
+            self.register_buffer("epoch", torch.zeros(()))
+
+        def refresh(self, vectors: Tensor, phase: Phase) -> None:
+            self.epoch += 1
+
+        def scores(self, vectors: Tensor) -> Tensor:
+            return torch.as_tensor(super().scores(vectors.roll(1, dims=1) * (self.epoch - 1) + vectors))
+
+    fit = method_of(Worsening, fake_encoder, StubSettings(undo=undo)).fit(texts, 4)
+    scores = [entry["score"] for entry in fit.history]
+    assert scores[0] == max(scores) > scores[2]
+    head = fit.candidates["trained head"].assigner
+    assert isinstance(head, Head)
+    assert float(head.model.epoch) == epoch
+
+
 def test_notes_of_the_training_are_evidence(fake_encoder: Any, themed: Any, own_folder: Path) -> None:
     class Broken(stub_with(np.eye(4, 12))):  # type: ignore[misc]
         def losses(self, batch: Any, phase: Phase) -> dict[str, Tensor]:
