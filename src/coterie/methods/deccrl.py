@@ -23,7 +23,6 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from coterie.engine.batch import Batch
 from coterie.engine.phase import ENCODER, Phase
@@ -40,6 +39,9 @@ from coterie.types import Labels
 TOPIC_STEPS = 300
 STEPS = {"fast": 1000, "balanced": 200, "full": 1000}
 ENCODER_RATES = {"fast": 1e-5, "balanced": 3e-5, "full": 1e-5}
+WARMUP = 0.05
+"""Share of the steps over which a phase that goes on with learnt topics raises its rates: the first steps of a new Adam
+are as long as the rate allows, whatever the gradient."""
 TOPICS, JOINT, FINAL = "reconstruction", "joint", "topics of the groups"
 
 
@@ -111,7 +113,7 @@ class DECCRL(Centres):
         epochs = given(chosen.epochs, self.epochs_of(STEPS[effort]))
         return [
             Phase(TOPICS, first, rebuilding, rebuilt, self.batch_size, judged=False),
-            Phase(JOINT, epochs, {**rates, **rebuilding}, weights, self.batch_size),
+            Phase(JOINT, epochs, {**rates, **rebuilding}, weights, self.batch_size, warmup=WARMUP),
         ]
 
     @torch.no_grad()
@@ -135,7 +137,7 @@ class DECCRL(Centres):
             own = assigned.argmax(dim=1)
             losses["reconstruction"], losses["kl"] = self.topics.losses(bags, own, self.centres)
         elif chosen.crl == "latent":
-            losses["reconstruction"] = functional.mse_loss(self.autoencoder(h), h)
+            losses["reconstruction"] = surprise_at_places(h, self.autoencoder(h))
         return losses
 
     def places(self, vectors: Tensor) -> Tensor:
@@ -148,7 +150,9 @@ class DECCRL(Centres):
     def topics_of(self, groups: Labels, vectors: Tensor) -> TopicLearner | None:
         """Whichever groups were kept, the topics go on from their means."""
         rates, weights = {"topics": self.settings.topic_rate}, {"reconstruction": 1.0, "kl": 1.0}
-        phase = Phase(FINAL, self._topic_epochs(), rates, weights, self.batch_size, decay="linear", judged=False)
+        phase = Phase(
+            FINAL, self._topic_epochs(), rates, weights, self.batch_size, warmup=WARMUP, decay="linear", judged=False
+        )
         centres = self.means_of(torch.from_numpy(groups), vectors)
         return TopicLearner(self.topics, centres, groups, self.words, phase)
 
@@ -162,3 +166,11 @@ class DECCRL(Centres):
         directions = torch.linalg.eigh(centred.T @ centred).eigenvectors.flip(1).T[: len(self.project.weight)]
         self.project.weight.copy_(directions)
         self.project.bias.copy_(-self.project.weight @ mean)
+
+
+def surprise_at_places(h: Tensor, expected: Tensor) -> Tensor:
+    """Half the squared distance, mean over the texts: -log N(h; expected, 1) but for a constant.
+
+    So `lambda_r` weighs with either `crl` how little a whole text is expected: its words (15), or its place.
+    """
+    return ((expected - h) ** 2).sum(dim=1).mean() / 2

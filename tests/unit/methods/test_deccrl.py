@@ -102,7 +102,8 @@ def test_latent_reconstruction_is_of_the_space_itself(make: Make, batch_of: Make
     assert model.autoencoder[0].weight.shape == (3, 6), "L to L / 2"
     loss = model.losses(batch_of([vectors] * 3, ROWS), model.phases()[1])["reconstruction"]
     h = model.places(vectors[ROWS])
-    assert_close(loss, ((model.autoencoder(h) - h) ** 2).mean())
+    lengths = np.linalg.norm((model.autoencoder(h) - h).detach().numpy(), axis=1)
+    assert float(loss.detach()) == pytest.approx((lengths**2 / 2).mean())
 
 
 @pytest.mark.parametrize("crl", ["etm", "latent", None])
@@ -124,6 +125,17 @@ def test_every_phase_has_the_losses_that_it_weighs(crl: Any, make: Make, batch_o
     assert bool(groups["reconstruction"]) == (crl is not None)
     grouped = {id(parameter) for group in groups.values() for parameter in group}
     assert grouped == {id(parameter) for parameter in model.parameters()}, "nothing is left untrained"
+
+
+def test_phases_that_go_on_with_learnt_topics_begin_softly(make: Make) -> None:
+    """A new Adam's first step would undo in every weight as much as a whole rate."""
+    model, vectors = make()
+    first, joint = model.phases()
+    final = model.topics_of(GROUPS, vectors).phases()[0]
+    assert first.rate_factor(0, 300) == 1, "nothing is learnt yet"
+    for phase in (joint, final):
+        assert phase.rate_factor(0, 300) < 0.07
+        assert phase.rate_factor(15, 300) == 1
 
 
 def test_the_nearest_centre_has_the_highest_score(make: Make) -> None:
