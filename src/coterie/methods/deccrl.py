@@ -13,7 +13,7 @@ own cluster. So clusters come with their topics.
     (16)      all of it, weighted                         `DECCRL.phases`
 
 The text's cluster k is the likeliest of s_i (6), which is the likeliest of o_i (5) too. L is half the width of the word
-vectors. `crl` chooses what Table 3 compares. What differs from the paper is listed in `docs/methods/deccrl.md`.
+vectors, and at most the encoder's. `crl` chooses what Table 3 compares. What differs from the paper is listed in `docs/methods/deccrl.md`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class DECCRL(Centres):
     topics: ClusterTopics
 
     def __init__(self, settings: DECCRLSettings, task: Task) -> None:
-        latent = max(1, (task.word_width or task.width) // 2)
+        # More directions than the encoder has would be empty.
+        latent = min(max(1, (task.word_width or task.width) // 2), task.width)
         super().__init__(settings, task, latent)
         self.project = nn.Linear(task.width, latent)
         self.contrast = two_layers(latent, settings.dimensions)

@@ -15,6 +15,7 @@ from coterie.methods import deep
 from coterie.methods.base import Fit
 from coterie.methods.deccrl import DECCRL, DECCRLSettings
 from coterie.methods.deep import Deep
+from coterie.methods.head import Head
 from coterie.methods.topics import GroupTopics, learn_topics
 from coterie.result import describe
 
@@ -170,6 +171,23 @@ def test_few_words_make_short_topics(fake_encoder: Any, own_folder: Path) -> Non
     fit = Deep("deccrl", DECCRL, settings, fake_encoder, effort="fast", random_state=0).fit(texts, 2)
     assert fit.topics is not None
     assert {len(topic.words) for group in range(2) for topic in fit.topics.of_group(group)} == {3}
+
+
+def test_words_may_be_far_wider_than_the_encoder(
+    texts: list[str], fake_encoder: Any, own_folder: Path, tmp_path: Path
+) -> None:
+    file, random = tmp_path / "vectors.txt", np.random.default_rng(0)
+    words = sorted({word for text in texts for word in text.split()})
+    file.write_text("".join(f"{word} {' '.join(map(str, random.normal(size=800)))}\n" for word in words))
+    settings = DECCRLSettings(**SHORT)
+    method = Deep("deccrl", DECCRL, settings, fake_encoder, effort="fast", random_state=0, word_vectors=str(file))
+    fit = method.fit(texts, 3)
+    assert fit.topics is not None
+    head = fit.candidates["trained head"].assigner
+    assert isinstance(head, Head)
+    assert head.model.centres.shape == (3, 12), "as many directions as the encoder has"
+    for group in range(3):
+        assert theme_of_words(fit.topics, group) == theme_of_texts(texts, fit.labels, group)
 
 
 def test_what_is_learnt_is_the_share_of_each_word(fake_encoder: Any) -> None:
