@@ -284,7 +284,8 @@ class Training:
         return self._optimizer
 
     def _note(self, note: str) -> None:
-        self.notes.append(f"{note}: the best state before it was kept")
+        end = "the best state before it was kept" if self.state.best else "training ended there"
+        self.notes.append(f"{note}: {end}")
 
     def _load_weights(self, weights: Saved) -> None:
         load_weights(self.model, self.encoder, weights)

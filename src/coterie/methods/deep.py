@@ -88,7 +88,7 @@ class Deep:
         wanted = None if self.settings.undo else self._published(candidates)
         fit, evidence = best_of(candidates, judges, _trained(self.settings.init), wanted)
         fit.candidates = candidates
-        fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in notes)]
+        fit.history, fit.evidence = outcome.history, [*evidence, *_as_evidence(notes)]
         if words is not None:
             self._learn_topics(model, fit, features.encode(texts, progress), progress)
         forget_checkpoints(*key)
@@ -220,8 +220,9 @@ class Deep:
 
         learner = model.topics_of(fit.labels, torch.from_numpy(np.array(vectors)))
         if learner is not None:
-            fit.topics, history = learn_topics(learner, vectors, self.random_state, progress)
-            fit.history = [*fit.history, *history]
+            fit.topics, outcome = learn_topics(learner, vectors, self.random_state, progress)
+            fit.history = [*fit.history, *outcome.history]
+            fit.evidence = [*fit.evidence, *_as_evidence(outcome.notes)]
 
     def _key(
         self,
@@ -267,6 +268,10 @@ def filled_up(labels: Labels, vectors: Matrix, n_clusters: int) -> Labels:
         halves = KMeans(2, n_init=3, random_state=0).fit(vectors[widest]).labels_
         labels[widest[halves == 1]] = new
     return labels
+
+
+def _as_evidence(notes: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"note": note} for note in notes]
 
 
 def _trained(init: str) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from coterie.engine.batch import Batch
-from coterie.engine.loop import Training
+from coterie.engine.loop import Outcome, Training
 from coterie.engine.phase import Model, Phase
 from coterie.engine.workers import Workers
 from coterie.features.words import count_words
@@ -173,13 +173,13 @@ class TopicLearner(Model):
 
 def learn_topics(
     learner: TopicLearner, vectors: Matrix, seed: int, progress: Progress = silent
-) -> tuple[GroupTopics, list[dict[str, Any]]]:
-    """The topics that it has learnt, and the history of that."""
+) -> tuple[GroupTopics, Outcome]:
+    """The topics that it has learnt, and what there is to say of that."""
     workers = Workers()
     texts = StillTexts([vectors], workers.device)
     training = Training(
         learner.to(workers.device), nn.Module(), texts, judge=lambda groups: 0.0, seed=seed, workers=workers,
         progress=progress,
     )  # fmt: skip
-    history = training.run().history
-    return learner.cpu().learnt(), history
+    outcome = training.run()
+    return learner.cpu().learnt(), outcome

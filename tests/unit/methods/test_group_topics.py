@@ -173,6 +173,14 @@ def test_few_words_make_short_topics(fake_encoder: Any, own_folder: Path) -> Non
     assert {len(topic.words) for group in range(2) for topic in fit.topics.of_group(group)} == {3}
 
 
+def test_topics_that_could_not_be_learnt_are_told(texts: list[str], fake_encoder: Any, own_folder: Path) -> None:
+    settings = DECCRLSettings(**SHORT | {"topic_rate": 1e10})
+    fit = Deep("deccrl", DECCRL, settings, fake_encoder, effort="fast", random_state=0).fit(texts, 3)
+    notes = [entry["note"] for entry in fit.evidence if "note" in entry]
+    assert [note.split("'")[1] for note in notes] == ["reconstruction", "topics of the groups"]
+    assert all(note.endswith("training ended there") for note in notes)
+
+
 def test_words_may_be_far_wider_than_the_encoder(
     texts: list[str], fake_encoder: Any, own_folder: Path, tmp_path: Path
 ) -> None:
@@ -207,7 +215,8 @@ def test_what_is_learnt_is_the_share_of_each_word(fake_encoder: Any) -> None:
     vectors = np.eye(4, 12, dtype=np.float32)
     learner = model.topics_of(groups, torch.from_numpy(vectors))
     assert learner is not None
-    topics, history = learn_topics(learner, vectors, seed=0)
+    topics, outcome = learn_topics(learner, vectors, seed=0)
+    history = outcome.history
     assert history[-1]["losses"]["reconstruction"] < history[0]["losses"]["reconstruction"]
     for group, shares in ((0, {"d": 6 / 8, "b": 1 / 8, "c": 1 / 8}), (1, {"a": 4 / 8, "b": 2 / 8, "c": 2 / 8})):
         (topic,) = topics.of_group(group)
