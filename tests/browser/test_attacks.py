@@ -39,7 +39,7 @@ def hostile(fake_report: Callable[..., Path]) -> Path:
         truth=ATTACKS[3] + "{}",
         input_name=ATTACKS[0].replace("/", "\\"),
         word=ATTACKS[2].replace("{", "").replace("}", "") + "{}",
-        topics=[whole, {"words": [whole]}],
+        topics=[{"id": 0, "weight": 1.0, "words": [{"word": whole, "probability": 0.5}]}],
         method=whole,
         history=[
             {"phase": whole, "epoch": 1, "losses": {whole: 1.0, "__proto__": 2.0}, "score": 0.5},

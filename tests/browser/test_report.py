@@ -24,13 +24,17 @@ EPOCHS = [
     for phase in ("first", "second")
     for epoch in (1, 2, 3)
 ]
+TOPICS = [
+    {"id": 0, "weight": 0.1679, "words": [{"word": "bread", "probability": 0.7}]},
+    {"id": 1, "weight": 0.8321, "words": [{"word": "fruit", "probability": 0.5}, {"word": "trees", "probability": 0.1}]},
+]
 
 
 @pytest.fixture(scope="module")
 def report(fake_report: Callable[..., Path]) -> Path:
     texts = [f"text number {i} about {'apples' if i % 4 == 0 else 'pears'}" for i in range(ROWS)]
     texts[7] = "=1+1 needle"
-    return fake_report(texts, GROUPS, truth_column="theme", history=EPOCHS, topics=["fruit, trees"])
+    return fake_report(texts, GROUPS, truth_column="theme", history=EPOCHS, topics=TOPICS)
 
 
 def a_point(it: Any) -> tuple[float, float]:
@@ -53,7 +57,8 @@ def test_everything_is_shown(open_page: Open, report: Path) -> None:
     assert it.text("h1") == "texts.csv"
     assert it.text("#selection") == f"All {ROWS} texts"
     assert it.page.locator("#cards article").count() == GROUPS
-    assert "fruit, trees" in it.text("#group-0")
+    topics = it.page.locator("#group-0 section", has_text="Topics").locator("li")
+    assert topics.all_text_contents() == ["83 % · fruit, trees", "17 % · bread"], "the weightiest first"
     assert it.page.locator("#tree svg text").count() == GROUPS
     assert it.page.locator("#truth .confusion rect").count() == GROUPS
     assert [it.page.locator("#curves figure b").nth(at).inner_text() for at in range(3)] == [

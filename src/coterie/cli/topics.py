@@ -17,7 +17,7 @@ def topics(
     run: Annotated[Path, typer.Argument(help="The run folder of a fit with --method deccrl.")],
     json: Annotated[bool, typer.Option("--json", help="Print topics and scores as JSON.")] = False,
 ) -> None:
-    """Show the topics of every group with their share and words, and how good they are beside the groups' words."""
+    """Show the topics of every group with their share and their words, each with its own share in the topic, and how good they are beside the groups' words."""
     from coterie.persist.run import Run
 
     finished = Run.open(run)
@@ -66,12 +66,17 @@ def _print_group(group: dict[str, Any]) -> None:
     width = max(60, min(120, shutil.get_terminal_size().columns))
     print_group(group, words=len(group["words"]), examples=0)
     for topic in sorted(group["topics"], key=lambda topic: -topic["weight"]):
-        words = shortened(", ".join(_words(topic)), width - 22)
+        words = shortened(", ".join(map(_word_and_share, topic["words"])), width - 22)
         print(f"       topic {topic['id']}  {topic['weight']:>4.0%}  {words}")
 
 
 def _words(entry: dict[str, Any]) -> list[str]:
     return [word["word"] for word in entry["words"]]
+
+
+def _word_and_share(word: dict[str, Any]) -> str:
+    share = word["probability"]
+    return f"{word['word']} {share:.0%}" if share >= 0.005 else f"{word['word']} <1%"
 
 
 def _shown(value: float | None) -> str:

@@ -82,18 +82,16 @@ class GroupTopics:
     def _of_groups(self, groups: Sequence[int], weights: Matrix) -> list[Topic]:
         pairs = [(place, topic) for place in range(len(groups)) for topic in range(weights.shape[1])]
         return [
-            Topic(
-                number,
-                round(float(weights[place, topic]), 4),
-                [
-                    (self.vocabulary[word], round(float(probability), 5))
-                    for word, probability in zip(
-                        self.words[groups[place], topic], self.probabilities[groups[place], topic], strict=True
-                    )
-                ],
-            )
+            Topic(number, round(float(weights[place, topic]), 4), self._words_of(groups[place], topic))
             for number, (place, topic) in enumerate(pairs)
         ]
+
+    def _words_of(self, group: int, topic: int) -> list[tuple[str, float]]:
+        """Those that are likelier in it than if all words were alike, and the likeliest in any case."""
+        probabilities = self.probabilities[group, topic]
+        shown = max(1, int((probabilities > 1 / len(self.vocabulary)).sum()))
+        likeliest = zip(self.words[group, topic, :shown], probabilities[:shown], strict=True)
+        return [(self.vocabulary[word], round(float(probability), 5)) for word, probability in likeliest]
 
     def renumber(self, order: Labels) -> None:
         """Group `order[i]` becomes group i."""

@@ -17,6 +17,7 @@ from coterie.methods.deccrl import DECCRL, DECCRLSettings
 from coterie.methods.deep import Deep
 from coterie.methods.head import Head
 from coterie.methods.topics import GroupTopics, learn_topics
+from coterie.nn.topics import Inference
 from coterie.result import describe
 
 THEMES = {
@@ -68,7 +69,8 @@ def test_every_group_has_the_topics_of_its_own_texts(fitted: TextClusterer, text
         assert sum(topic.weight for topic in described) == pytest.approx(1, abs=1e-3)
         for topic in described:
             probabilities = [probability for _, probability in topic.words]
-            assert len(probabilities) == 10
+            assert 1 <= len(probabilities) <= 10
+            assert probabilities[-1] > 1 / len(topics.vocabulary) or len(probabilities) == 1
             assert probabilities == sorted(probabilities, reverse=True)
             assert 0 < sum(probabilities) <= 1
     mixtures = fitted.transform(texts, kind="topics")
@@ -170,7 +172,20 @@ def test_few_words_make_short_topics(fake_encoder: Any, own_folder: Path) -> Non
     settings = DECCRLSettings(**SHORT | {"init": "kmeans", "topics": 1})
     fit = Deep("deccrl", DECCRL, settings, fake_encoder, effort="fast", random_state=0).fit(texts, 2)
     assert fit.topics is not None
-    assert {len(topic.words) for group in range(2) for topic in fit.topics.of_group(group)} == {3}
+    assert fit.topics.words.shape == (2, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "shown"),
+    [((0.4, 0.3, 0.21), "abc"), ((0.9, 0.05, 0.0), "a"), ((0.5, 0.21, 0.19), "ab"), ((0.19, 0.18, 0.17), "a")],
+)
+def test_words_no_likelier_than_any_are_not_shown(probabilities: tuple[float, ...], shown: str) -> None:
+    """Of five words, each would have 0.2 if all were alike."""
+    found = np.array([[probabilities]], dtype=np.float32)
+    topics = GroupTopics(list("abcde"), Inference(5, 1), np.array([[[0, 1, 2]]]), found, np.ones((1, 1), np.float32))
+    (topic,) = topics.of_group(0)
+    assert [word for word, _ in topic.words] == list(shown)
+    assert [probability for _, probability in topic.words] == pytest.approx(probabilities[: len(shown)])
 
 
 def test_topics_that_could_not_be_learnt_are_told(texts: list[str], fake_encoder: Any, own_folder: Path) -> None:

@@ -16,7 +16,7 @@ function card(group, data, show) {
     head,
     facts,
     wordList(group.words.slice(0, WORDS_SHOWN)),
-    group.topics?.length ? part("Topics", group.topics.map((topic) => node("li", { text: topicText(topic) }))) : null,
+    group.topics?.length ? part("Topics", topicItems(group.topics)) : null,
     part("Telling texts", group.examples.slice(0, 4).map((text) => node("li", { text }))),
     group.borderline.length ? part("At the border", group.borderline.slice(0, 3).map((text) => borderline(text, data))) : null,
     histogram(group.histogram, `Confidence of group ${group.id}`),
@@ -39,11 +39,11 @@ function wordList(words) {
   return node("ul", { className: "words", "aria-label": "Words" }, ...items);
 }
 
-// A topic is a text, or has words of its own.
-function topicText(topic) {
-  if (typeof topic === "string") return topic;
-  const words = Array.isArray(topic) ? topic : (topic.words ?? [topic.name ?? ""]);
-  return words.map((word) => (typeof word === "string" ? word : (word.word ?? word[0]))).join(", ");
+function topicItems(topics) {
+  return [...topics].sort((a, b) => b.weight - a.weight).map(({ weight, words }) => {
+    const text = words.map(({ word }) => word).join(", ");
+    return node("li", { text: `${Math.round(100 * weight)} % · ${text}` });
+  });
 }
 
 function borderline({ text, other, confidence, other_confidence: second }, data) {
