@@ -22,12 +22,11 @@ from coterie.edits import Edits
 from coterie.errors import ConfigError, InputError
 from coterie.methods.base import Answers, Fit
 from coterie.methods.number import number_of_groups
-from coterie.registry import AUTO, Effort, Precision
+from coterie.registry import AUTO, Effort, Precision, why_no_topics
 from coterie.types import Labels, Matrix, NClusters, Progress, Watch, silent
 
 ROWS_AT_ONCE = 50_000
 MANY_ROWS = 5_000
-NO_TOPICS = "a model of the method {method!r} has no topics: fit with the method 'deccrl' (and its crl='etm')"
 
 
 def _threads_for(rows: int) -> AbstractContextManager[object]:
@@ -178,7 +177,7 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         if kind == "vectors":
             return self.features_.transform(check_texts(X))
         if self.topics_ is None:
-            raise ConfigError(NO_TOPICS.format(method=self.method))
+            raise ConfigError(f"a model {why_no_topics(self.method, self.settings)}")
         return self.topics_.mixtures(check_texts(X))
 
     def save(self, folder: str | os.PathLike[str]) -> None:

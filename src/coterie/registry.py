@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -133,6 +134,14 @@ def known_methods() -> list[MethodInfo]:
 def reads_encoder(name: str) -> bool:
     """Whether a method looks at texts through the encoder that was given."""
     return name in (AUTO, DUET, *DEEP) or name.split("+")[0] in ("minilm", "tsdae")
+
+
+def why_no_topics(name: str, settings: Mapping[str, Any] | None) -> str:
+    """Of a method's model without topics: what it is of, and what to do."""
+    if name != "deccrl":
+        return f"of the method {name!r} has no topics: fit with the method 'deccrl'"
+    crl = (settings or {}).get("crl") or "none"
+    return f"of the method {name!r} with crl={crl} has no topics: fit with crl=etm, its default"
 
 
 def model_class(name: str) -> type[DeepModel]:

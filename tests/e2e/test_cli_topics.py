@@ -59,7 +59,22 @@ def test_topics_as_a_table(run: Path, run_cli: Cli) -> None:
 
 def test_a_run_without_topics_is_told(small_run: Path, refused: Callable[..., str]) -> None:
     message = refused("topics", small_run)
-    assert "a run of the method 'tfidf+kmeans' has no topics: fit with --method deccrl" in message
+    assert "a run of the method 'tfidf+kmeans' has no topics: fit with the method 'deccrl'" in message
+
+
+def test_a_run_whose_centres_are_held_otherwise_names_the_setting(
+    small_run: Path, refused: Callable[..., str]
+) -> None:
+    config = json.loads((small_run / "config.json").read_text("utf-8"))
+    config["options"] |= {"method": "deccrl", "settings": {"crl": None}}
+    (small_run / "config.json").write_text(json.dumps(config), "utf-8")
+    assert "'deccrl' with crl=none has no topics: fit with crl=etm" in refused("topics", small_run)
+
+
+@pytest.mark.parametrize("command", [("topics",), ("compare",), ("report",), ("predict", "in.csv")])
+def test_a_file_is_no_run(command: tuple[str, ...], demo_file: Path, refused: Callable[..., str]) -> None:
+    first, *others = command
+    assert refused(first, demo_file, *others).startswith(f"{demo_file}: this is a file, not a run. Give the folder")
 
 
 def test_no_run(refused: Callable[..., str]) -> None:

@@ -36,13 +36,12 @@ def topics(
 
 def _groups(run: Run) -> list[dict[str, Any]]:
     from coterie.errors import ConfigError
+    from coterie.registry import why_no_topics
 
     groups = run.groups()
     if not all(group.get("topics") for group in groups):
-        method = run.config["options"]["method"]
-        raise ConfigError(
-            f"{run.folder}: a run of the method {method!r} has no topics: fit with --method deccrl (and its crl=etm)"
-        )
+        options = run.config["options"]
+        raise ConfigError(f"{run.folder}: a run {why_no_topics(options['method'], options.get('settings'))}")
     return groups
 
 

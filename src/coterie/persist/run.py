@@ -37,6 +37,8 @@ class Run:
             raise ConfigError(
                 f"{folder}: there is no such run. Give the folder that `coterie fit --out` wrote.{_near(folder)}"
             )
+        if not folder.is_dir():
+            raise ConfigError(f"{folder}: this is a file, not a run. Give the folder that `coterie fit --out` wrote.")
         try:
             config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
             version = config["format"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -181,8 +182,11 @@ def test_word_vectors_are_refused_where_nothing_is_made_of_them(tmp_path: Any) -
         return build(name, Settings(3, "fast", "minilm", "fp32", str(tmp_path / "v.txt"), 0, own=own))
 
     assert method("deccrl").word_vectors == str(tmp_path / "v.txt")
-    for name, own in (("deccrl", {"crl": None}), ("sccl", {}), ("tfidf+kmeans", {})):
-        with pytest.raises(ConfigError, match="word vectors are of no use to the method"):
-            method(name, **own)
+    for name in ("sccl", "tfidf+kmeans"):
+        with pytest.raises(ConfigError, match=f"word vectors are of no use to the method {re.escape(repr(name))}: "):
+            method(name)
+    for crl in ("latent", None):
+        with pytest.raises(ConfigError, match="'deccrl' without topics: leave them out, or use crl=etm$"):
+            method("deccrl", crl=crl)
     with pytest.raises(ConfigError, match=r"topics=0 .*a whole number from 1 on"):
         method("deccrl", topics=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -156,13 +157,28 @@ def test_groups_show_their_topics(texts: list[str]) -> None:
     assert "topics" not in cluster(texts, 3, method="tfidf+kmeans").groups[1].to_dict()
 
 
-def test_methods_without_topics_say_so(texts: list[str], fitted: TextClusterer) -> None:
-    for options in ({"method": "tfidf+kmeans"}, {"method": "deccrl", "settings": {**SHORT, "crl": None}}):
-        model = TextClusterer(3, **options).fit(texts)  # type: ignore[arg-type]
-        assert model.topics_ is None
-        with pytest.raises(ConfigError, match="has no topics: fit with the method 'deccrl'") as raised:
-            model.transform(texts, kind="topics")
-        assert f"the method {model.method!r}" in str(raised.value)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "tfidf+kmeans"}, "of the method 'tfidf+kmeans' has no topics: fit with the method 'deccrl'"),
+        (
+            {"method": "deccrl", "settings": {**SHORT, "crl": None}},
+            "of the method 'deccrl' with crl=none has no topics: fit with crl=etm",
+        ),
+        (
+            {"method": "deccrl", "settings": {**SHORT, "crl": "latent"}},
+            "of the method 'deccrl' with crl=latent has no topics: fit with crl=etm",
+        ),
+    ],
+)
+def test_a_model_without_topics_says_why(options: dict[str, Any], message: str, texts: list[str]) -> None:
+    model = TextClusterer(3, **options).fit(texts)
+    assert model.topics_ is None
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        model.transform(texts, kind="topics")
+
+
+def test_there_is_no_other_kind(fitted: TextClusterer, texts: list[str]) -> None:
     with pytest.raises(ConfigError, match="kind='topic' is not known: use 'vectors' or 'topics'"):
         fitted.transform(texts, kind="topic")  # type: ignore[arg-type]
 
