@@ -51,12 +51,16 @@ def maps(cells: Cells) -> list[Figure]:
 
 
 def _comparisons(cells: Cells) -> list[list[Measured]]:
-    """The comparisons of the papers that these cells have all methods of, in the paper's order; then the others."""
+    """Those of the papers that these cells have all methods of, each at its plainest; then the ways of each of these
+    methods, and all others together.
+    """
     ways = grouped(cells, lambda one: one.cell.method)
     published = [names for names in COMPARED if all(name in ways for name in names)]
-    others = [one for one in cells if not any(one.cell.method in names for names in published)]
-    found = [[one for name in names for one in ways[name]] for names in published]
-    return [own for own in (*found, others) if len(own) > 1]
+    shown = dict.fromkeys(name for names in published for name in names)
+    others = [one for one in cells if one.cell.method not in shown]
+    plainest = {name: min(ways[name], key=lambda one: len(one.cell.settings)) for name in shown}
+    found = [[plainest[name] for name in names] for names in published]
+    return [own for own in (*found, *(ways[name] for name in shown), others) if len(own) > 1]
 
 
 def _by_stage(one: Measured) -> Figure:

@@ -199,7 +199,10 @@ def test_only_the_comparison_of_a_paper_is_called_after_it(result: Make) -> None
     }
     assert compared(deccrl, aecl, rstc, sccl) == both
     assert compared(without, deccrl) == {"t-SNE by method": ["w/o CRL", "DECCRL"]}
-    assert compared(sccl, without, deccrl) == {"t-SNE by method": ["SCCL", "w/o CRL", "DECCRL"]}
+    assert compared(sccl, without, deccrl) == {
+        "t-SNE by method (after DECCRL, Figure 2)": ["SCCL", "DECCRL"],
+        "t-SNE by method": ["w/o CRL", "DECCRL"],
+    }
     # What has no part in a paper's comparison is compared by itself.
     uft, dec = Cell("uft", "tweet", label="UFT"), Cell("dec", "tweet", label="DEC")
     assert compared(sccl, uft, deccrl, dec) == {
