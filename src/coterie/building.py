@@ -98,7 +98,9 @@ def _refuse_unused(name: str, feature: str, settings: Settings, reads_words: boo
             f"or use one of {', '.join((*DEEP, *SELF_TAUGHT))}"
         )
     if settings.word_vectors is not None and name == "deccrl" and not reads_words:
-        raise ConfigError(f"word vectors are of no use to the method {name!r} without topics: leave them out, or use crl=etm")
+        raise ConfigError(
+            f"word vectors are of no use to the method {name!r} without topics: leave them out, or use crl=etm"
+        )
     if settings.word_vectors is not None and not reads_words:
         raise ConfigError(
             f"word vectors are of no use to the method {name!r}: leave them out, or use a method with sif, "

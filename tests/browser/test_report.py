@@ -26,7 +26,7 @@ EPOCHS = [
 ]
 TOPICS = [
     {"id": 0, "weight": 0.1679, "words": [{"word": "bread", "probability": 0.7}]},
-    {"id": 1, "weight": 0.8321, "words": [{"word": "fruit", "probability": 0.5}, {"word": "trees", "probability": 0.1}]},
+    {"id": 1, "weight": 0.8321, "words": [{"word": word, "probability": 0.3} for word in ("fruit", "trees")]},
 ]
 
 

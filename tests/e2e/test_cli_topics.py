@@ -62,9 +62,7 @@ def test_a_run_without_topics_is_told(small_run: Path, refused: Callable[..., st
     assert "a run of the method 'tfidf+kmeans' has no topics: fit with the method 'deccrl'" in message
 
 
-def test_a_run_whose_centres_are_held_otherwise_names_the_setting(
-    small_run: Path, refused: Callable[..., str]
-) -> None:
+def test_a_run_whose_centres_are_held_otherwise_names_the_setting(small_run: Path, refused: Callable[..., str]) -> None:
     config = json.loads((small_run / "config.json").read_text("utf-8"))
     config["options"] |= {"method": "deccrl", "settings": {"crl": None}}
     (small_run / "config.json").write_text(json.dumps(config), "utf-8")

@@ -17,7 +17,7 @@ def topics(
     run: Annotated[Path, typer.Argument(help="The run folder of a fit with --method deccrl.")],
     json: Annotated[bool, typer.Option("--json", help="Print topics and scores as JSON.")] = False,
 ) -> None:
-    """Show the topics of every group with their share and their words, each with its own share in the topic, and how good they are beside the groups' words."""
+    """Show every group's topics with their share and likely words, and how good they are beside the groups' words."""
     from coterie.persist.run import Run
 
     finished = Run.open(run)

@@ -13,7 +13,8 @@ own cluster. So clusters come with their topics.
     (16)      all of it, weighted                         `DECCRL.phases`
 
 The text's cluster k is the likeliest of s_i (6), which is the likeliest of o_i (5) too. L is half the width of the word
-vectors, and at most the encoder's. `crl` chooses what Table 3 compares. What differs from the paper is listed in `docs/methods/deccrl.md`.
+vectors, and at most the encoder's. `crl` chooses what Table 3 compares. What differs from the paper is listed in
+`docs/methods/deccrl.md`.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ def test_word_vectors_are_refused_where_nothing_is_made_of_them(tmp_path: Any) -
         with pytest.raises(ConfigError, match=f"word vectors are of no use to the method {re.escape(repr(name))}: "):
             method(name)
     for crl in ("latent", None):
-        with pytest.raises(ConfigError, match="'deccrl' without topics: leave them out, or use crl=etm$"):
+        with pytest.raises(ConfigError, match=r"'deccrl' without topics: leave them out, or use crl=etm$"):
             method("deccrl", crl=crl)
     with pytest.raises(ConfigError, match=r"topics=0 .*a whole number from 1 on"):
         method("deccrl", topics=0)
