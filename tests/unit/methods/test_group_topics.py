@@ -250,6 +250,6 @@ def test_what_is_learnt_is_the_share_of_each_word(fake_encoder: Any) -> None:
     history = outcome.history
     assert history[-1]["losses"]["reconstruction"] < history[0]["losses"]["reconstruction"]
     for group, shares in ((0, {"d": 6 / 8, "b": 1 / 8, "c": 1 / 8}), (1, {"a": 4 / 8, "b": 2 / 8, "c": 2 / 8})):
-        (topic,) = topics.of_group(group)
-        found = dict(topic.words)
+        words_there = [topics.vocabulary[word] for word in topics.words[group, 0]]
+        found = dict(zip(words_there, topics.probabilities[group, 0].tolist(), strict=True))
         assert {word: found[word] for word in shares} == pytest.approx(shares, abs=0.02)
