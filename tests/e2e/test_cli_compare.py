@@ -83,7 +83,7 @@ def test_a_run_without_a_trained_encoder(refused: Refused, small_run: Path) -> N
     assert message.startswith(
         "run: the model of this run has no trained encoder (method 'tfidf+kmeans', effort 'fast')"
     )
-    assert "`--method aecl --effort balanced`" in message
+    assert "`--method clusterbert --effort balanced`" in message
 
 
 def test_options_that_cannot_be_used(refused: Refused, small_run: Path) -> None:
