@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint as recomputed
 
-from coterie.nn.layers import filled_up, linear
+from coterie.nn.layers import linear, with_empty_rows
 
 LOGITS_AT_ONCE = 32_000_000
 """Numbers that are in memory at a time; of more places they are computed a second time for the gradient."""
@@ -23,7 +23,7 @@ def token_surprise(states: Tensor, words: Tensor, bias: Tensor, targets: Tensor,
     """
 
     def part(states: Tensor, targets: Tensor) -> Tensor:
-        logits = linear(filled_up(states), words, bias, bf16)
+        logits = linear(with_empty_rows(states), words, bias, bf16)
         told = functional.pad(targets, (0, len(logits) - len(targets)), value=NOT_TOLD)
         return functional.cross_entropy(logits, told, reduction="none", ignore_index=NOT_TOLD)[: len(targets)]
 

@@ -7,7 +7,7 @@ training texts, so predicting them again gives the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -49,6 +49,11 @@ class Assigner(Protocol):
 
     @classmethod
     def from_state(cls, state: State) -> Self: ...
+
+
+def as_evidence(notes: Iterable[str]) -> list[dict[str, Any]]:
+    """Notes on a fit, as they stand among its evidence."""
+    return [{"note": note} for note in notes]
 
 
 @dataclass

@@ -25,7 +25,7 @@ from coterie.engine.workers import Workers
 from coterie.errors import ConfigError
 from coterie.features.transformer import TransformerEncoder
 from coterie.features.two_views import TwoViews
-from coterie.methods.base import Features, Fit
+from coterie.methods.base import Features, Fit, as_evidence
 from coterie.methods.deep_model import DROPOUT, DeepModel, Task, TrainedSettings
 from coterie.methods.duet import Duet
 from coterie.methods.head import Head
@@ -88,7 +88,7 @@ class Deep:
         wanted = None if self.settings.undo else self._published(candidates)
         fit, evidence = best_of(candidates, judges, _trained(self.settings.init), wanted)
         fit.candidates = candidates
-        fit.history, fit.evidence = outcome.history, [*evidence, *_as_evidence(notes)]
+        fit.history, fit.evidence = outcome.history, [*evidence, *as_evidence(notes)]
         if words is not None:
             self._learn_topics(model, fit, features.encode(texts, progress), progress)
         forget_checkpoints(*key)
@@ -222,7 +222,7 @@ class Deep:
         if learner is not None:
             fit.topics, outcome = learn_topics(learner, vectors, self.random_state, progress)
             fit.history = [*fit.history, *outcome.history]
-            fit.evidence = [*fit.evidence, *_as_evidence(outcome.notes)]
+            fit.evidence = [*fit.evidence, *as_evidence(outcome.notes)]
 
     def _key(
         self,
@@ -268,10 +268,6 @@ def filled_up(labels: Labels, vectors: Matrix, n_clusters: int) -> Labels:
         halves = KMeans(2, n_init=3, random_state=0).fit(vectors[widest]).labels_
         labels[widest[halves == 1]] = new
     return labels
-
-
-def _as_evidence(notes: Sequence[str]) -> list[dict[str, Any]]:
-    return [{"note": note} for note in notes]
 
 
 def _trained(init: str) -> str:

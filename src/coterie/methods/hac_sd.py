@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from coterie.clusterers.agglomerative import about_cells, cut, fitting_rows, merge_tree, micro_clusters
 from coterie.clusterers.isolation import is_outlier
-from coterie.methods.base import Features, Fit
+from coterie.methods.base import Features, Fit, as_evidence
 from coterie.methods.linear import PENALTY, learnt_groups, regression
 from coterie.methods.nearest_centre import TooFewDifferentError
 from coterie.methods.self_taught import Unsupervised
@@ -65,8 +65,7 @@ class HacSd:
             history.append({"phase": "iterative classification", "epoch": turn + 1, **_change(before, labels)})
             if history[-1]["sizes_changed"] < SETTLED:
                 break
-        evidence = [{"note": note} for note in notes]
-        return Fit(self.features, learnt_groups(vectors, labels, n_clusters), vectors, evidence, history)
+        return Fit(self.features, learnt_groups(vectors, labels, n_clusters), vectors, as_evidence(notes), history)
 
     def _first_groups(self, rows: Matrix, n_clusters: int) -> tuple[Labels, list[str]]:
         weights = np.ones(len(rows))

@@ -30,7 +30,7 @@ from coterie.engine.workers import Workers
 from coterie.errors import InputError
 from coterie.features.two_views import space_of_words
 from coterie.features.word_network import WordNetwork
-from coterie.methods.base import Features, Fit
+from coterie.methods.base import Features, Fit, as_evidence
 from coterie.methods.judge import Judge, best_of
 from coterie.methods.nearest_centre import NearestCentre, TooFewDifferentError
 from coterie.nn.dense_cnn import WordTexts
@@ -155,7 +155,7 @@ class SelfTaught:
         fit, evidence = best_of(candidates, [judge])
         fit.candidates = candidates
         notes = dict.fromkeys([*self.notes, *outcome.notes])
-        fit.history, fit.evidence = outcome.history, [*evidence, *({"note": note} for note in notes)]
+        fit.history, fit.evidence = outcome.history, [*evidence, *as_evidence(notes)]
         forget_checkpoints(*key)
         return fit
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from coterie.errors import ConfigError
-from coterie.methods.base import Assigner, Features, Fit
+from coterie.methods.base import Assigner, Features, Fit, as_evidence
 from coterie.methods.linear import learnt_groups
 from coterie.methods.nearest_centre import NearestCentre
 from coterie.types import Matrix, Progress, silent
@@ -62,9 +62,8 @@ class TwoStep:
             assigner = learnt_groups(vectors, np.asarray(fitted.labels_, dtype=np.int64), n_clusters)
         progress("clustering", 1, 1)
         notes = about_cells(fitted.n_cells_, len(space)) if isinstance(fitted, Agglomerative) else []
-        evidence = [{"note": note} for note in notes]
         # Features that are trained have a history.
-        return Fit(self.features, assigner, vectors, evidence, list(getattr(self.features, "history", ())))
+        return Fit(self.features, assigner, vectors, as_evidence(notes), list(getattr(self.features, "history", ())))
 
     def _estimator(self, rows: int, n_clusters: int) -> Any:
         from sklearn.cluster import MiniBatchKMeans

@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from coterie.nn.corpus_head import CorpusHead
 from coterie.nn.encoder import Chunk, TrainableEncoder
-from coterie.nn.layers import Affine, filled_up, linear
+from coterie.nn.layers import Affine, linear, with_empty_rows
 
 START_DEVIATION = 0.02
 """Of the new weights, as of all of BERT's."""
@@ -62,11 +62,11 @@ class Decoder(nn.Module):
 
         def run(x: Tensor, chunk: Chunk) -> Tensor:
             texts, here = text_of[chunk.start : chunk.stop], marked[chunk.start : chunk.stop].nonzero()[:, 0]
-            x, texts = filled_up(x), filled_up(texts)
+            x, texts = with_empty_rows(x), with_empty_rows(texts)
             for layer, attention, value in zip(encoder.upper, attentions, values, strict=True):
                 x = layer.attend(x, chunk.groups, causal=True)
                 if value is values[-1]:
-                    x, texts = filled_up(x[here]), filled_up(texts[here])
+                    x, texts = with_empty_rows(x[here]), with_empty_rows(texts[here])
                 x = layer.transform(attention(x, value[texts]))
             return x[: len(here)]
 

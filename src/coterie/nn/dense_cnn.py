@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from coterie.features.tokens import Tokens, token_places
-from coterie.nn.layers import filled_up, linear, product, rounded_up
+from coterie.nn.layers import linear, product, rounded_up, with_empty_rows
 
 WINDOW = 3
 ROWS_AT_ONCE = 4096
@@ -44,7 +44,7 @@ class DenseCnn(nn.Module):
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """Vectors of texts whose words follow one another, with gradient."""
         distinct, which = torch.unique(ids, return_inverse=True)
-        vectors = functional.embedding(filled_up(distinct), self.words)
+        vectors = functional.embedding(with_empty_rows(distinct), self.words)
         return self._pooled(linear(vectors, self.weights[0], None, self.bf16), which, lengths)
 
     @torch.no_grad()

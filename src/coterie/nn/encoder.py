@@ -21,7 +21,7 @@ from coterie.errors import ConfigError
 from coterie.features.checkpoints import Checkpoint
 from coterie.features.tokens import token_places
 from coterie.nn.families import read_architecture, read_weights
-from coterie.nn.layers import Affine, Groups, Layer, filled_up, split_by_group
+from coterie.nn.layers import Affine, Groups, Layer, split_by_group, with_empty_rows
 
 TOKENS_IN_CHUNK = 4096
 """Products are fast from about 1,000 rows on; but the gradients of all weights are added up once a chunk."""
@@ -254,7 +254,7 @@ class TrainableEncoder(torch.nn.Module):
 
 def _through(layers: Iterable[torch.nn.Module], x: Tensor, groups: Groups, causal: bool = False) -> Tensor:
     tokens = len(x)
-    x = filled_up(x)
+    x = with_empty_rows(x)
     for layer in layers:
         x = layer(x, groups, causal)
     return x[:tokens]

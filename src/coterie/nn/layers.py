@@ -30,7 +30,7 @@ def rounded_up(rows: int) -> int:
     return -(-rows // ROUND_ROWS) * ROUND_ROWS
 
 
-def filled_up(rows: Tensor) -> Tensor:
+def with_empty_rows(rows: Tensor) -> Tensor:
     """With empty rows below, to a multiple of ROUND_ROWS."""
     return functional.pad(rows, (0, 0) * (rows.dim() - 1) + (0, rounded_up(len(rows)) - len(rows)))
 
