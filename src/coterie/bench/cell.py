@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from coterie.types import Labels, Watch
 
 RUNNER_GONE = 3
+MADE_ONCE = {"encoding", "training (ae)", "training (kate)"}
+"""Stages that are left out where the cache has what they make."""
 Scores = dict[str, float]
 
 
@@ -75,7 +77,7 @@ def _measured(cell: Cell) -> dict[str, Any]:
         "k": k,
         "groups": len(set(fit.labels.tolist())),
         **cost,
-        "encoded": "encoding" in seen,
+        "encoded": bool(seen & MADE_ONCE),
         "scores": scores,
         "evidence": fit.evidence,
         "history": fit.history,

@@ -14,7 +14,7 @@ COLUMNS = ("data", *READ_OUTS, "was kept", "minutes", "peak MB", "seeds")
 NOTE = (
     "Percent, {scores}: mean over the seeds, ± the standard deviation of the first. kept: what fit gives; "
     "head: the trained head; kmeans: k-means on the trained encoder; untrained: k-means on the encoder as it was. "
-    "Minutes are the mean, peak memory is the largest; * where texts had to be encoded, too."
+    "Minutes are the mean, peak memory is the largest; * where vectors had to be made that the cache has the next time."
 )
 
 

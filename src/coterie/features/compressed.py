@@ -20,6 +20,7 @@ from coterie.engine.phase import Model, Phase
 from coterie.engine.resumable import train
 from coterie.engine.workers import Workers
 from coterie.features.bag import BagOfWords, StemStrengths, StemTfidf
+from coterie.features.kept_networks import keep_network, kept_network
 from coterie.nn.autoencoder import Autoencoder
 from coterie.nn.kate import Kate
 from coterie.nn.texts import StillTexts
@@ -27,7 +28,7 @@ from coterie.types import Matrix, Progress, State, silent
 from coterie.vectors import in_blocks
 
 CODE_VERSION = 1
-"""To be raised when training gives other numbers: checkpoints of the old code are then not used."""
+"""To be raised when training gives other numbers: what the old code left on disk is then not used."""
 
 
 class _Compressor(Model):
@@ -116,20 +117,21 @@ class Autoencoded:
         workers = Workers()
         size = min(self.batch_size, len(read))
         epochs = min(max(1, round(self.steps / batch_count(len(read), size))), self.most_epochs)
-        # No groups yet, so nothing to judge.
-        phase = Phase(self.kind, epochs, {"network": self.rate}, {"reconstruction": 1.0}, size, judged=False)
-        model = _Compressor(self.network, phase, self._loss).to(workers.device)
-        key = [
-            self.kind,
-            str(CODE_VERSION),
-            torch.__version__,
-            str(self.random_state),
-            hashlib.sha256(read.data).hexdigest(),
-        ]
-        still = StillTexts([read], workers.device)
-        train(model, nn.Module(), still, key, workers=workers, seed=self.random_state, progress=progress)
-        self.network = model.network.cpu()
-        forget_checkpoints(*key)
+        shapes = [tuple(weight.shape) for weight in self.network.parameters()]
+        settings = f"{CODE_VERSION} {torch.__version__} {shapes} {epochs} {self.rate} {self.random_state}"
+        key = [self.kind, settings, hashlib.sha256(read.data).hexdigest()]
+        kept = kept_network(workers, *key)
+        if kept is None:
+            # No groups yet, so nothing to judge.
+            phase = Phase(self.kind, epochs, {"network": self.rate}, {"reconstruction": 1.0}, size, judged=False)
+            model = _Compressor(self.network, phase, self._loss).to(workers.device)
+            still = StillTexts([read], workers.device)
+            train(model, nn.Module(), still, key, workers=workers, seed=self.random_state, progress=progress)
+            self.network = model.network.cpu()
+            keep_network(workers, self.network.state_dict(), *key)
+            forget_checkpoints(*key)
+        else:
+            self.network.load_state_dict(kept)
 
     def _codes(self, read: Matrix) -> Matrix:
         def code(rows: Matrix) -> Matrix:

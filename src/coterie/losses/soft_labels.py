@@ -31,14 +31,15 @@ def updated_labels(original: Tensor, p: Tensor, share: float, update: Update) ->
 
 
 def document_attention(v: Tensor, groups: Tensor, n_groups: int) -> Tensor:
-    """ADSL (10), times n / r: v_i^2 over its sum in the group of text i, so that all groups count the same.
+    """ADSL (10), times the group's size: v_i^2 over its mean in the group of text i, so 1 where all v are equal.
 
-    As printed the weights of a group sum to 1, and the loss of a batch would shrink with the number of texts; here they
-    sum to n / r, and the mean weight is 1 where no group is empty.
+    As printed the weights of a group sum to 1: the loss of a batch would shrink with the number of texts, and a text
+    of a small group would weigh many times as much as one of a large group from the start.
     """
     squares = v**2
     totals = squares.new_zeros(n_groups).index_add(0, groups, squares)
-    return squares * (len(v) / n_groups / totals.clamp_min(torch.finfo(v.dtype).tiny))[groups]
+    sizes = groups.bincount(minlength=n_groups)
+    return squares * (sizes / totals.clamp_min(torch.finfo(v.dtype).tiny))[groups]
 
 
 def weighted_cross_entropy(log_p: Tensor, labels: Tensor, weights: Tensor) -> Tensor:

@@ -13,9 +13,9 @@ label. Agglomerative clustering of the network's vectors h gives the groups. Equ
 `variant` leaves parts out, by the names of Table 2: `one` learns the nearest centroid, `sl` the soft labels of the
 beginning, `dsl` corrects them, `adsl` does all of it.
 
-Deviations: the attention of a group sums to n / r rather than to 1. When labels change, v is set back to 1, but Adam's
-moments of it are kept. The paper's word vectors are word2vec's; here
-they come from a file, or from the texts themselves; words that every English text has are left out. (5) is as printed;
+Deviations: the attention of a group sums to its size rather than to 1, so every text weighs 1 at the start. When labels
+change, v is set back to 1, but Adam's moments of it are kept. The paper's word vectors are word2vec's; here they come
+from a file, or from the texts themselves; words that every English text has are left out. (5) is as printed;
 `update="normalised"` divides the sum in (4) by its total instead.
 """
 

@@ -38,7 +38,7 @@ from coterie.nn.layers import has_bfloat16
 from coterie.types import Labels, Look, Matrix, Progress, silent
 from coterie.vectors import squares_overflow
 
-CODE_VERSION = 2
+CODE_VERSION = 3
 """To be raised when training gives other numbers: checkpoints of the old code are then not used."""
 
 Unsupervised = Literal["ae", "kate", "lda", "stems"]

@@ -193,7 +193,7 @@ def test_published_numbers_are_percentages_of_known_sets() -> None:
         ("clusterbert:2", "ClusterBERT", "bbc_sentences", "acc", 87.8),
         ("clusterbert:4", "SIF+IDEC", "searchsnippets", "acc", 77.1),
         ("clusterbert:4", "VaSCL", "biomedical", "acc", 42.6),
-        ("clusterbert:3", "TSDAE+umap+idec", "agnews", "nmi", 65.7),
+        ("clusterbert:3", "TSDAE+umap+idec", "agnews_desc", "nmi", 65.7),
         ("uft:1", "UFT", "dbpedia14", "purity", 66.99),
         ("uft:2", "w/o masked LM loss", "yelp5", "purity", 32.08),
         ("adsl:2", "NN+ADSL", "fisher", "nmi", 91.58),

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from coterie.features.compressed import Autoencoded, KateCodes
+from coterie.types import Matrix
 
 THEMES = [
     "bread oven flour baker dough",
@@ -65,13 +66,50 @@ def test_found_again_from_its_state_and_in_any_company(features: type[Autoencode
     np.testing.assert_array_equal(np.vstack([made.transform([text]) for text in TEXTS[:5]]), together[:5])
 
 
-def test_same_seed_same_codes_and_nothing_is_left_behind(
+def test_same_seed_same_codes_and_no_checkpoint_is_left_behind(
     features: type[Autoencoded], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path))
     before = torch.random.get_rng_state()
-    first, again, other = (features(seed).fit_transform(TEXTS) for seed in (1, 1, 2))
+    made = []
+    for place, seed in enumerate((1, 1, 2)):
+        monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / str(place)))
+        made.append(features(seed).fit_transform(TEXTS))
+    first, again, other = made
     assert torch.equal(torch.random.get_rng_state(), before)
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - other).max() > 0.01
-    assert not list(tmp_path.rglob("*.safetensors"))
+    assert not list((tmp_path / "0" / "training").rglob("*.safetensors"))
+
+
+def test_texts_that_were_learnt_before_are_not_learnt_again(
+    features: type[Autoencoded], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path))
+
+    def fit(texts: list[str], seed: int = 1) -> tuple[bool, Matrix]:
+        stages: list[str] = []
+        made = features(seed)
+        codes = made.fit_transform(texts, lambda stage, done, total: stages.append(stage))
+        np.testing.assert_array_equal(made.transform(texts), codes)
+        return any("training" in stage for stage in stages), codes
+
+    trained, codes = fit(TEXTS)
+    assert trained
+    trained, again = fit(TEXTS)
+    assert not trained
+    np.testing.assert_array_equal(again, codes)
+    assert fit(TEXTS, seed=2)[0]
+    assert fit(TEXTS[:50])[0]
+    for kept in (tmp_path / "networks").iterdir():
+        kept.write_bytes(kept.read_bytes()[:-10])
+    trained, again = fit(TEXTS)
+    assert trained
+    np.testing.assert_array_equal(again, codes)
+
+
+def test_a_cache_that_cannot_be_written_keeps_nothing_and_harms_nothing(
+    features: type[Autoencoded], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "file"))
+    assert len(features(1).fit_transform(TEXTS)) == len(TEXTS)
