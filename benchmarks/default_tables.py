@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from coterie.bench.papers import paper_table, paper_tables
+from coterie.bench.plan import Cell
+from coterie.bench.runner import read_cells
+from coterie.bench.table import score_of
 
 RESULTS = Path(__file__).parent / "results"
 OURS, BASELINE = "duet", "minilm+kmeans"
 SCORES = ("acc", "nmi")
+SHOWN = 0.1
 
 
 def table(name: str) -> str:
@@ -61,19 +65,48 @@ def _other_sets() -> Iterable[str]:
 def _best_published() -> Iterable[str]:
     sets = _read("default_method")
     best = {name: _published({score: _highest(name, score) for score in SCORES}) for name in sets}
-    yield "| | Coterie, default | MiniLM + k-means | best published |"
-    yield "|---|--:|--:|--:|"
+    ways = _ways()
+    yield "| | Coterie, default | best of all methods here | MiniLM + k-means | best published |"
+    yield "|---|--:|--:|--:|--:|"
     for name, cells in sets.items():
         ours, baseline = (_scores(cells[method]) for method in (OURS, BASELINE))
-        yield f"| {name} | {_marked(ours, best[name])} | {_pair(baseline)} | {_pair(best[name])} |"
+        way, of_way = _best_way(ours, ways.get(name, {}))
+        others = f"{_pair(of_way)} ({way}) | {_pair(baseline)} | {_pair(best[name])}"
+        yield f"| {name} | {_marked(ours, best[name])} | {others} |"
     ours, baseline = (_over_sets(sets, method) for method in (OURS, BASELINE))
     of_papers = _mean(list(best.values()))
-    yield f"| **mean** | {_marked(ours, of_papers)} | {_pair(baseline)} | {_pair(of_papers)} |"
+    yield f"| **mean** | {_marked(ours, of_papers)} | | {_pair(baseline)} | {_pair(of_papers)} |"
 
 
 def _highest(name: str, score: str) -> float:
     rows = (row for table in paper_tables().values() for row in table.rows.values())
     return max(row[name][score] for row in rows if score in row.get(name, {}))
+
+
+def _best_way(ours: Scores, ways: dict[str, Scores]) -> tuple[str, Scores]:
+    """The default's own, unless another is above it by more than it spreads, and by more than what is shown."""
+    way, found = max(ways.items(), key=lambda item: item[1]["acc"].mean, default=(OURS, ours))
+    least = max(ours["acc"].spread, SHOWN)
+    return (way, found) if found["acc"].mean > ours["acc"].mean + least else (OURS, ours)
+
+
+def _ways() -> dict[str, dict[str, Scores]]:
+    """By set and by method with its effort: the scores of every way in which all of a set was grouped into its true
+    number of groups, of several ways of one method and effort (starts, settings) those of the best."""
+    runs: dict[tuple[str, str, str], list[dict[str, float]]] = {}
+    for result in read_cells([plan.parent for plan in sorted(RESULTS.glob("*/plan.json"))]):
+        cell = Cell(**result["cell"])
+        scores = score_of(result, cell.readout) if result["status"] == "done" else None
+        if scores and (cell.k, cell.rows, cell.encoder) == (None, None, Cell.encoder):
+            name = cell.method if cell.effort == Cell.effort else f"{cell.method}, {cell.effort}"
+            runs.setdefault((cell.data_name, name, cell.row), []).append(scores)
+    best: dict[str, dict[str, Scores]] = {}
+    for (data, name, _), seeds in runs.items():
+        found = {score: Score(100 * statistics.mean(run[score] for run in seeds)) for score in SCORES}
+        known = best.setdefault(data, {}).get(name)
+        if known is None or found["acc"].mean > known["acc"].mean:
+            best[data][name] = found
+    return best
 
 
 def _tenths() -> Iterable[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -35,3 +36,40 @@ def test_the_mean_over_sets_spreads_over_the_seeds(tables: Any) -> None:
     acc = tables._over_sets(sets, "m")["acc"]
     # 60 with the first seed, 70 with the second.
     assert (acc.mean, acc.spread) == (65.0, pytest.approx(50**0.5))
+
+
+def test_another_method_is_best_only_beyond_the_spread_of_the_default(tables: Any) -> None:
+    def way(acc: float, spread: float = 0.0) -> dict[str, Any]:
+        return {"acc": tables.Score(acc, spread), "nmi": tables.Score(50.0)}
+
+    ours = way(80.0, 0.5)
+    assert tables._best_way(ours, {}) == ("duet", ours)
+    assert tables._best_way(ours, {"aecl": way(80.4), "uft": way(70.0)}) == ("duet", ours)
+    assert tables._best_way(ours, {"aecl": way(80.6), "uft": way(70.0)}) == ("aecl", way(80.6))
+
+
+def test_ways_are_of_whole_sets_into_their_true_groups(
+    tables: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def put(name: str, acc: float, **cell: Any) -> None:
+        cell = {"method": "aecl", "data": "tweet", **cell}
+        result = {"cell": cell, "status": "done", "scores": {"kept": {"acc": acc, "nmi": 0.5}}}
+        (tmp_path / "plan" / name).write_text(json.dumps(result))
+
+    (tmp_path / "plan").mkdir()
+    put("one.json", 0.6, settings={"init": "kmeans"})
+    put("two.json", 0.7, settings={"init": "two-view"})
+    put("three.json", 0.9, settings={"init": "two-view"}, seed=1)
+    put("part.json", 1.0, rows=100)
+    put("more.json", 1.0, k=3)
+    put("large.json", 1.0, encoder="bert-base-uncased")
+    put("longer.json", 0.5, effort="balanced")
+    cells = {path.name: json.loads(path.read_text())["cell"] for path in (tmp_path / "plan").iterdir()}
+    (tmp_path / "plan" / "plan.json").write_text(json.dumps(cells))
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    found = tables._ways()["tweet"]
+    # Of the two starts the better, over its seeds.
+    assert {name: scores["acc"].mean for name, scores in found.items()} == {
+        "aecl": pytest.approx(80.0),
+        "aecl, balanced": pytest.approx(50.0),
+    }
