@@ -45,12 +45,12 @@ class DenseCnn(nn.Module):
         """Vectors of texts whose words follow one another, with gradient."""
         distinct, which = torch.unique(ids, return_inverse=True)
         vectors = functional.embedding(with_empty_rows(distinct), self.words)
-        return self._pooled(linear(vectors, self.weights[0], None, self.bf16), which, lengths)
+        return self._pooled(_with_nothing(linear(vectors, self.weights[0], None, self.bf16)), which, lengths)
 
     @torch.no_grad()
     def encode_all(self, tokens: Tokens) -> Tensor:
         """Vectors of any number of texts, without gradient; each depends on its own text alone."""
-        products = product(self.words, self.weights[0])
+        products = _with_nothing(product(self.words, self.weights[0]))
         made = []
         for rows in _portions(tokens.lengths):
             ids = torch.from_numpy(tokens.ids[token_places(tokens.offsets[:-1], tokens.lengths, rows)]).to(
@@ -62,14 +62,14 @@ class DenseCnn(nn.Module):
         return torch.cat(made) if made else products.new_zeros(0, self.maps)
 
     def _pooled(self, products: Tensor, words: Tensor, lengths: Tensor, rows: int | None = None) -> Tensor:
-        """From the first block's products of every word on; `rows` fills the table up with empty ones."""
+        """From the first block's products of every word on, and of nothing last; `rows` fills up with empty ones."""
         texts = torch.repeat_interleave(torch.arange(len(lengths), device=lengths.device), lengths)
         rows = rows or rounded_up(len(words) + len(lengths))
         place = torch.arange(len(words), device=words.device) + texts
-        # The products of an empty row are 0: they are the last of the table.
-        at = torch.full((rows,), len(products), device=words.device).index_copy_(0, place, words)
-        there = (at < len(products)).to(products.dtype)[:, None]
-        beside = functional.embedding(at, functional.pad(products, (0, 0, 0, 1)))
+        nothing = len(products) - 1
+        at = torch.full((rows,), nothing, device=words.device).index_copy_(0, place, words)
+        there = (at < nothing).to(products.dtype)[:, None]
+        beside = functional.embedding(at, products)
         seen = [self._added_up(beside, 0) * there]
         for block in range(1, len(self.weights)):
             everything = seen[0] if len(seen) == 1 else torch.cat(seen, dim=1)
@@ -82,6 +82,11 @@ class DenseCnn(nn.Module):
         before, at, after = torch.split(products, self.maps, dim=1)
         added = at + functional.pad(before[:-1], (0, 0, 1, 0)) + functional.pad(after[1:], (0, 0, 0, 1))
         return functional.relu(added + self.biases[block])
+
+
+def _with_nothing(products: Tensor) -> Tensor:
+    """The products of an empty row, which are 0, below those of the words."""
+    return functional.pad(products, (0, 0, 0, 1))
 
 
 def _convolution(wide: int, maps: int) -> Tensor:
