@@ -152,7 +152,8 @@ class SelfTaught:
         judge = Judge(space_of_words(texts, self.random_state), self.random_state)
         key, outcome = self._teach(network, texts, found, count, judge, progress)
         candidates = self._candidates(found[0], network, network.transform(texts), n_clusters)
-        fit, evidence = best_of(candidates, [judge])
+        *_, trained = candidates
+        fit, evidence = best_of(candidates, [judge], wanted=None if self.settings.undo else trained)
         fit.candidates = candidates
         notes = dict.fromkeys([*self.notes, *outcome.notes])
         fit.history, fit.evidence = outcome.history, [*evidence, *as_evidence(notes)]
@@ -200,15 +201,17 @@ class SelfTaught:
     def _candidates(
         self, before: PreClustering, network: WordNetwork, vectors: Matrix, n_clusters: int
     ) -> dict[str, Fit]:
-        """What training began with, where it may be undone, and what the network gives, unless it gives nothing."""
-        found: dict[str, Fit] = {}
-        if self.settings.undo:
-            features, by = self.learner.pre_clusterings(self.settings)[0]
-            found[f"{by} on {features}"] = self._grouped(before.features, before.vectors, by, n_clusters)
+        """What training began with, and what the network gives, unless it gives nothing."""
+        features, by = self.learner.pre_clusterings(self.settings)[0]
+        groups = before.groups
+        if groups.max() + 1 != n_clusters:  # others were asked for beforehand
+            groups = self._clustered(before.vectors, by, n_clusters)
+        start = NearestCentre.of_groups(before.vectors, groups, n_clusters)
+        found = {f"{by} on {features}": Fit(before.features, start, before.vectors)}
         try:
             found[f"{self.learner.clusterer} on {TRAINED_NETWORK}"] = self._by_network(network, vectors, n_clusters)
         except FailedTrainingError as failed:
-            if not found:
+            if not self.settings.undo:
                 raise
             self.notes.append(f"{failed.why}: the groups from before training were kept")
         return found
@@ -220,16 +223,13 @@ class SelfTaught:
                 f"give a rate below {self.settings.rate:g}, or leave undo on",
             )
         try:
-            return self._grouped(network, vectors, self.learner.clusterer, n_clusters)
+            labels = self._clustered(vectors, self.learner.clusterer, n_clusters)
+            return Fit(network, NearestCentre.of_groups(vectors, labels, n_clusters), vectors)
         except TooFewDifferentError as error:
             raise FailedTrainingError(
                 f"the trained network tells only {error.found:,} texts apart, and {n_clusters:,} groups were asked for",
                 f"ask for at most {error.found:,}, or leave undo on. Words that only one text has are not read",
             ) from error
-
-    def _grouped(self, features: Features, vectors: Matrix, clusterer: Clusterer, n_clusters: int) -> Fit:
-        labels = self._clustered(vectors, clusterer, n_clusters)
-        return Fit(features, NearestCentre.of_groups(vectors, labels, n_clusters), vectors)
 
     def _clustered(self, vectors: Matrix, clusterer: Clusterer, groups: int) -> Labels:
         if clusterer == "ward":

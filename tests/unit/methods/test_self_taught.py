@@ -224,7 +224,10 @@ def test_training_that_makes_it_worse_is_undone() -> None:
     assert [entry["kept"] for entry in kept.evidence] == [True, False]
     assert accuracy(TRUTH.tolist(), kept.labels.tolist()) == 1
     trained = method_of(Misled, Given(TRUTH, noise=0.1), undo=False).fit(TEXTS, 4)
-    assert [entry["candidate"] for entry in trained.evidence] == ["ward on trained network"]
+    assert {entry["candidate"]: entry["kept"] for entry in trained.evidence} == {
+        "ward on ae": False,
+        "ward on trained network": True,
+    }
     assert accuracy(TRUTH.tolist(), trained.labels.tolist()) < 0.9
     assert len(kept.history) == len(trained.history) == 12, "what was undone is told all the same"
 
