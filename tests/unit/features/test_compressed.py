@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from coterie.engine.phase import Model, Phase
+from coterie.features import compressed
 from coterie.features.compressed import Autoencoded, KateCodes
 from coterie.types import Matrix
 
@@ -24,7 +26,7 @@ TEXTS = [" ".join(np.random.default_rng(row).permutation(THEMES[theme].split())[
 def features(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type[Autoencoded]:
     kind: type[Autoencoded] = request.param
     monkeypatch.setattr(kind, "most_epochs", 150)
-    monkeypatch.setattr(kind, "rate", 2e-3)
+    monkeypatch.setattr(kind, "rate_for_short_texts", 2e-3)
     monkeypatch.setattr(Autoencoded, "layers", (40, 80, 12))
     return kind
 
@@ -48,6 +50,25 @@ def test_it_learns_to_say_again_what_it_read(features: type[Autoencoded], monkey
             return float(made._loss(made.network(read), read))
 
     assert surprise(150) < 0.7 * surprise(1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "stems", "rate"), [(Autoencoded, 3, 5e-5), (Autoencoded, 30, 5e-4), (KateCodes, 3, 5e-4)]
+)
+def test_short_texts_are_learnt_slowly_as_published(
+    kind: type[Autoencoded], stems: int, rate: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Phase] = []
+
+    def stopped(model: Model, *_: object, **__: object) -> None:
+        seen.extend(model.phases())
+        raise InterruptedError
+
+    monkeypatch.setattr(compressed, "train", stopped)
+    names = [f"{first}{second}" for first in "bcdfg" for second in ("aka", "elo", "imi", "oru", "unda", "yst")]
+    with pytest.raises(InterruptedError):
+        kind(0).fit_transform([" ".join(names[:stems])] * 4)
+    assert [phase.rates for phase in seen] == [{"network": rate}]
 
 
 def test_the_published_shapes() -> None:
