@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import csv
 import os
+import signal
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+
+# A shell starts what is to run in the background with interrupts ignored, and every process that a test starts and
+# interrupts would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 THEMES = {
     "bread": ("flour", "yeast", "dough", "oven", "crust"),
