@@ -243,7 +243,7 @@ def test_silhouette_and_dunn_index_of_every_epoch_and_of_the_start(
     tiny_bert: Path, corpus: list[str], different: Callable[[list[str]], list[str]]
 ) -> None:
     corpus = different(corpus)
-    settings = {"trainable_layers": 1, "round_epochs": 1, "hardening_epochs": 1, "encoder_rate": 1e-3, "init": "kmeans"}
+    settings = {"trainable_layers": 1, "round_epochs": 1, "hardening_epochs": 1, "encoder_rate": 1e-4, "init": "kmeans"}
     options: dict[str, Any] = {"method": "clusterbert", "effort": "balanced", "encoder": str(tiny_bert)}
     fitted = TextClusterer(3, settings=settings, **options).fit(corpus, [text.split()[0] for text in corpus])
     stages = [(entry["phase"], entry["epoch"]) for entry in fitted.history_]
@@ -309,7 +309,7 @@ def test_a_head_that_learnt_too_little_is_left_out_and_the_other_read_outs_are_n
 
 
 def test_the_ablation_trains_without_a_first_stage(tiny_bert: Path, corpus: list[str]) -> None:
-    fitted = shortly(tiny_bert, ablation="no-reconstruction").fit(corpus)
+    fitted = shortly(tiny_bert, ablation="no-reconstruction", encoder_rate=1e-4).fit(corpus)
     assert [entry["phase"] for entry in fitted.history_] == ["start", "clustering", "clustering", "hardening"]
     assert all(set(entry["losses"]) == {"cluster", "total", "gradient"} for entry in fitted.history_[1:])
 
