@@ -19,6 +19,7 @@ RESULTS = Path(__file__).parent / "results"
 OURS, BASELINE = "duet", "minilm+kmeans"
 SCORES = ("acc", "nmi")
 SHOWN = 0.1
+"""The least difference that a table shows."""
 
 
 def table(name: str) -> str:

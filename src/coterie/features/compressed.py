@@ -122,7 +122,7 @@ class Autoencoded:
         workers = Workers()
         size = min(self.batch_size, len(read))
         epochs = min(max(1, round(self.steps / batch_count(len(read), size))), self.most_epochs)
-        rate = self.rate_for_short_texts if (read != 0).sum(axis=1).mean() < SHORT else self.rate
+        rate = self.rate_for_short_texts if np.count_nonzero(read) / len(read) < SHORT else self.rate
         shapes = [tuple(weight.shape) for weight in self.network.parameters()]
         settings = f"{CODE_VERSION} {torch.__version__} {shapes} {epochs} {rate} {self.random_state}"
         key = [self.kind, settings, hashlib.sha256(read.data).hexdigest()]
