@@ -107,6 +107,7 @@ def test_bars_in_numbers_and_in_another_order(open_page: Open, report: Path) -> 
 def test_the_table_has_every_number(open_page: Open, report: Path) -> None:
     it = open_page(report)
     it.page.locator("#periods summary").click()
+    it.page.locator("#periods details tbody tr").first.wait_for()
     cells = it.page.eval_on_selector_all(
         "#periods details tbody tr", "(rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
     )
