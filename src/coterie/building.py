@@ -61,6 +61,8 @@ def build(name: str, settings: Settings) -> Method:
     """The method of this name, or an error that names the nearest one."""
     if settings.effort not in EFFORTS:
         raise ConfigError(f"effort={settings.effort!r} is not known: use one of {', '.join(EFFORTS)}")
+    if not isinstance(name, str):
+        raise ConfigError(f"method={name!r} is not known: give a name that `coterie methods` lists")
     if name == AUTO:
         return _auto(settings)
     if name in DEEP:

@@ -187,12 +187,12 @@ def divided(model: TextClusterer, texts: Sequence[str], group: int, into: int) -
 
     As in the fit, a text that repeats another weighs once.
     """
-    from coterie.data.duplicates import training_rows
+    from coterie.data.duplicates import find_duplicates, training_rows
     from coterie.methods.two_step import TwoStep
 
     check_division(model.edits_, texts, model.labels_, group, into)
     rows = np.flatnonzero(model.labels_ == group)
-    learnt = rows[training_rows([texts[row] for row in rows.tolist()], into).kept]
+    learnt = rows[training_rows(find_duplicates([texts[row] for row in rows.tolist()]), into).kept]
     apart = len(distinct_rows(model.vectors_[learnt])[0])
     _check_parts(group, into, apart, f"this method can tell only {apart:,} of its texts apart")
     steps = TwoStep(model.features_, "kmeans", random_state=model.random_state)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie.building import Settings, build
 from coterie.data.check import check_n_clusters, check_texts
-from coterie.data.duplicates import training_rows
+from coterie.data.duplicates import find_duplicates, training_rows
 from coterie.edits import Edits
 from coterie.errors import ConfigError, InputError
 from coterie.methods.base import Answers, Fit
@@ -110,21 +110,22 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         asked = check_n_clusters(texts, self.n_clusters)
         truth = None if y is None else _numbered(y, len(texts))
         checked = [_same_length(check_texts(view, name="view"), len(texts)) for view in views]
-        repeated = training_rows(texts, asked if isinstance(asked, int) else asked.high or asked.low)
-        learnt = repeated.kept
-        texts_learnt = [texts[row] for row in learnt]
-        views_learnt = [[view[row] for row in learnt] for view in checked]
-        truth_learnt = None if truth is None else truth[learnt]
-        watched = None if watch is None else partial(watch, learnt)
-        n_clusters = asked if isinstance(asked, int) else asked.low
-        settings = replace(self._settings(n_clusters, views_learnt, truth_learnt), watch=watched)
-        method = build(self.method, settings)  # also where the number is yet to be chosen: what is wrong is said first
+        found = find_duplicates(texts)
         evidence: list[dict[str, Any]] = []
         with _threads_for(len(texts)):
-            if not isinstance(asked, int):
-                n_clusters, evidence = number_of_groups(self.method, settings, texts_learnt, asked, progress)
-                method = build(self.method, replace(settings, n_clusters=n_clusters))
-            fit = method.fit(texts_learnt, n_clusters, progress)
+            if isinstance(asked, int):
+                n_clusters = asked
+            else:
+                settings = self._settings(asked.low, checked, truth)
+                build(self.method, settings)  # what is wrong is said before the number is looked for
+                n_clusters, evidence = number_of_groups(self.method, settings, texts, found, asked, progress)
+            repeated = training_rows(found, n_clusters)
+            learnt = repeated.kept
+            views_learnt = [[view[row] for row in learnt] for view in checked]
+            truth_learnt = None if truth is None else truth[learnt]
+            watched = None if watch is None else partial(watch, learnt)
+            settings = replace(self._settings(n_clusters, views_learnt, truth_learnt), watch=watched)
+            fit = build(self.method, settings).fit([texts[row] for row in learnt], n_clusters, progress)
             for one in (fit, *fit.candidates.values()):
                 one.spread(texts, repeated)
         fit.evidence = [*evidence, *fit.evidence]

@@ -153,6 +153,14 @@ def test_error_leaves_the_old_output(refused: Refused, small_fit: Any, tmp_path:
     assert message.startswith("in.csv: row 3 (line 5) has 2 cells")
 
 
+@pytest.mark.parametrize("out", ["in.jsonl", "./in.jsonl", "link.jsonl"])
+def test_the_texts_are_never_replaced(out: str, refused: Refused, small_fit: Any, tmp_path: Path) -> None:
+    write_texts(tmp_path / "in.jsonl", ["some words", "more words"])
+    (tmp_path / "link.jsonl").symlink_to("in.jsonl")
+    message = refused("predict", small_fit.folder, "in.jsonl", "--out", out, "--quiet")
+    assert message == f"{out}: these are the texts to be sorted. Give `--out` another name, so that they stay."
+
+
 # What cannot be used
 
 

@@ -76,12 +76,10 @@ def build_table(results: Sequence[dict[str, Any]], metrics: Sequence[str], reado
             for row in names
         ],
         [
-            (
-                f"{row} ({table.paper}, Table {table.table})",
-                [Entry(_published(table, row, *column)) for column in columns],
-            )
+            (f"{row} ({table.paper}, Table {table.table})", [Entry(number) for number in numbers])
             for table in papers.values()
             for row in table.rows
+            if any(numbers := [_published(table, row, *column) for column in columns])
         ],
         _notes(measured, papers.values(), sets),
     )

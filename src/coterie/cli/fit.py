@@ -194,10 +194,11 @@ def _print_evidence(evidence: list[dict[str, Any]]) -> None:
         print(f"  note  {entry['note']}")
     for entry in tried:
         mark = "kept" if entry.get("kept") else "    "
-        print(f"  {mark}  {entry['candidate']:<28} {entry['criterion']} {_scores(entry)}")
+        why = f" ({entry['because']})" if "because" in entry else ""
+        print(f"  {mark}  {entry['candidate']:<28} {entry['criterion']} {_scores(entry)}{why}")
 
 
 def _scores(entry: dict[str, Any]) -> str:
-    """One score, or where two spaces were looked at both: what is kept must be the better in each."""
+    """One score, or both where two spaces were looked at."""
     before, *after = entry.get("by_space") or [entry["score"]]
     return f"{before:.3f}" + "".join(f" before training, {score:.3f} after" for score in after)

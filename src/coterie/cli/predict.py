@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from coterie.cli.console import progress_on_stderr
+from coterie.errors import ConfigError
 
 ROWS_AT_ONCE = 8192
 
@@ -23,11 +24,14 @@ def predict(
     from coterie.data.check import texts_of
     from coterie.data.columns import choose_text_column
     from coterie.data.readers import open_table
+    from coterie.data.sources import STANDARD_STREAM
     from coterie.data.writers import table_writer
     from coterie.persist.new_run import check_names_free, with_answers
     from coterie.persist.run import Run
 
     finished = Run.open(run)
+    if out != STANDARD_STREAM and Path(out).exists() and Path(file).exists() and Path(out).samefile(file):
+        raise ConfigError(f"{out}: these are the texts to be sorted. Give `--out` another name, so that they stay.")
     with open_table(file) as table:
         check_names_free(table.columns, table.name, finished.outliers_below)
         wanted = text or (finished.text_column if finished.text_column in table.columns else None)

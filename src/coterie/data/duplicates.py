@@ -56,6 +56,11 @@ class Duplicates:
         return np.asarray(~self.exact & (self.first != np.arange(len(self.first))))
 
     @property
+    def word_for_word(self) -> Duplicates:
+        """Without those that differ in details."""
+        return Duplicates(self.same, self.same)
+
+    @property
     def reworded(self) -> Labels:
         """The rows whose text is not that of the row that stands for them."""
         return np.flatnonzero(self.same != self.first)
@@ -75,10 +80,9 @@ def find_duplicates(texts: Sequence[str]) -> Duplicates:
     return Duplicates(first[same], same)
 
 
-def training_rows(texts: Sequence[str], n_clusters: int) -> Duplicates:
-    """As `find_duplicates`, but only word for word where so few texts would be left that groups could not be learnt."""
-    found = find_duplicates(texts)
-    return found if near_weigh_once(found, n_clusters) else Duplicates(found.same, found.same)
+def training_rows(found: Duplicates, n_clusters: int) -> Duplicates:
+    """What was found, but only word for word where so few texts would be left that groups could not be learnt."""
+    return found if near_weigh_once(found, n_clusters) else found.word_for_word
 
 
 def near_weigh_once(found: Duplicates, n_clusters: int) -> bool:

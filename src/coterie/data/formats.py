@@ -38,6 +38,7 @@ FORMAT_OF_SUFFIX = {
     ".txt": Format.TEXT,
 }
 SUFFIXES_TO_TYPE = ".csv, .tsv, .jsonl, .parquet or .txt (each also with .gz)"
+SUFFIXES_OF_TABLES = ".csv, .tsv, .jsonl or .parquet (each also with .gz)"
 
 _FOREIGN_SIGNATURES = (
     (b"PK\x03\x04", "an Excel workbook or a zip file", "export the sheet as CSV (UTF-8), or unpack the file"),
@@ -82,9 +83,23 @@ def sniff_format(head: bytes) -> Format:
     header = re.split("[\r\n]", text, maxsplit=1)[0]  # not splitlines, which also breaks at U+2028 and others
     if "\t" in header:
         return Format.TSV
-    if "," in header and _looks_like_csv(text, cut_off=len(head) >= SNIFF_BYTES):
+    separator = separator_of(header)
+    if separator in header and _looks_like_csv(text, separator, cut_off=len(head) >= SNIFF_BYTES):
         return Format.CSV
     return Format.TEXT
+
+
+def separator_of(header: str) -> str:
+    """What is between the cells of a CSV file with this first line.
+
+    A semicolon where that makes names of several columns and a comma does not: spreadsheets write it in countries
+    where the comma is in the numbers.
+    """
+    try:
+        by_comma, by_semicolon = (next(csv.reader([header], delimiter=mark), [""]) for mark in ",;")
+    except csv.Error:
+        return ","
+    return ";" if len(by_comma) == 1 < len(by_semicolon) and _are_names(by_semicolon) else ","
 
 
 def refuse_foreign(head: bytes, name: str) -> None:
@@ -102,13 +117,10 @@ def refuse_foreign(head: bytes, name: str) -> None:
             raise InputError(f"{name}: the file is {kind}, not a text table. To use it, {what_to_do}.")
 
 
-def _looks_like_csv(text: str, cut_off: bool) -> bool:
-    """Several records with equally many cells, under a header of distinct names.
-
-    Prose has a space after its commas, so a header cell that starts with one speaks against CSV.
-    """
+def _looks_like_csv(text: str, separator: str, cut_off: bool) -> bool:
+    """Several records with equally many cells, under a header of names."""
     try:
-        records = [cells for cells in csv.reader(io.StringIO(text, newline="")) if cells]
+        records = [cells for cells in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if cells]
     except csv.Error:
         return False
     if cut_off:
@@ -116,7 +128,11 @@ def _looks_like_csv(text: str, cut_off: bool) -> bool:
     records = records[:SNIFFED_RECORDS]
     if len(records) < 2 or len({len(cells) for cells in records}) != 1:
         return False
-    header = records[0]
+    return _are_names(records[0])
+
+
+def _are_names(header: list[str]) -> bool:
+    """Whether no two are the same, and none is prose, which has a space after commas and semicolons."""
     return len(set(header)) == len(header) and not any(cell[:1].isspace() for cell in header)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from coterie.data.formats import separator_of
 from coterie.data.messages import place, shown
 from coterie.data.tables import (
     TableReader,
@@ -38,6 +39,8 @@ class Record(NamedTuple):
 
 class _RecordTable(TableReader):
     """A table of string cells that come record by record."""
+
+    _separator = ","
 
     def __init__(self, name: str, columns: list[str], records: Iterator[Record], close: Callable[[], None]) -> None:
         super().__init__(name, columns, close)
@@ -83,14 +86,18 @@ class _RecordTable(TableReader):
         )
 
     def _how_to_mend_ragged(self) -> str:
-        return "Put cells that hold a comma or a line break in double quotes."
+        separator = "comma" if self._separator == "," else "semicolon"
+        return f"Put cells that hold a {separator} or a line break in double quotes."
 
 
 class CsvTable(_RecordTable):
-    """RFC 4180: quoted cells may hold commas, line breaks and doubled quotes. Blank lines are no rows."""
+    """RFC 4180: quoted cells may hold separators, line breaks and doubled quotes. Blank lines are no rows."""
 
     def __init__(self, name: str, text: io.TextIOBase, close: Callable[[], None]) -> None:
-        records = csv_records(text, name)
+        lines = lines_of(text, name)
+        first = next(lines, "")
+        self._separator = separator_of(first)
+        records = csv_records(chain([first], lines), name, self._separator)
         super().__init__(name, _header_names(records, name), records, close)
 
 
@@ -126,10 +133,10 @@ class PlainTextTable(_RecordTable):
         super().__init__(name, [PLAIN_TEXT_COLUMN], _plain_records(text, name), close)
 
 
-def csv_records(text: io.TextIOBase, name: str) -> Iterator[Record]:
+def csv_records(lines: Iterable[str], name: str, separator: str) -> Iterator[Record]:
     """Parse CSV; the header is record 0, and each record knows the line it starts in."""
     csv.field_size_limit(max(MAX_CELL_CHARS, csv.field_size_limit()))  # global in csv: only ever raised
-    reader = csv.reader(lines_of(text, name), strict=True)
+    reader = csv.reader(lines, delimiter=separator, strict=True)
     row, first_line = 0, 1
     while True:
         try:

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Self, cast
 
 from coterie.data.atomic import atomic_file, writing_errors_named
 from coterie.data.cells import escape_formulas, json_cells, text_cells, without_breaks
-from coterie.data.formats import SUFFIXES_TO_TYPE, Format, format_of_name, is_gzip_name
+from coterie.data.formats import SUFFIXES_OF_TABLES, Format, format_of_name, is_gzip_name
 from coterie.data.messages import listed
 from coterie.data.sources import STANDARD_STREAM
 from coterie.errors import ConfigError
@@ -210,5 +210,5 @@ def table_writer(path: str | os.PathLike[str]) -> TableWriter:
         return TableWriter(path, Format.CSV)
     table_format = format_of_name(os.fspath(path))
     if table_format is None:
-        raise ConfigError(f"{path}: the name does not tell the format. Let it end in {SUFFIXES_TO_TYPE}.")
+        raise ConfigError(f"{path}: the name does not tell the format. Let it end in {SUFFIXES_OF_TABLES}.")
     return TableWriter(path, table_format)

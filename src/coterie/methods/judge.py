@@ -24,6 +24,8 @@ from coterie.types import Labels, Matrix
 
 JUDGED_ROWS = 20_000
 STANDARD_ERRORS = 2.0
+NO_GAIN = "not above the start in every space by more than chance"
+"""Why a candidate with a higher score is not kept."""
 
 
 class Judge:
@@ -72,17 +74,19 @@ def best_of(
 
     eligible = [name for name in others if name == again or wins_everywhere(name)]
     best = wanted or max([start, *eligible], key=lambda name: scores[name])
-    evidence = [
-        {
+
+    def entry(name: str) -> dict[str, Any]:
+        found = {
             "candidate": name,
             "criterion": "silhouette",
             "score": round(scores[name], 4),
             "by_space": [round(score, 4) for score in by_space[name]],
             "kept": name == best,
         }
-        for name in candidates
-    ]
-    return candidates[best], evidence
+        refused = name not in (start, *eligible) and scores[name] > scores[best]
+        return found | ({"because": NO_GAIN} if refused and not wanted else {})
+
+    return candidates[best], [entry(name) for name in candidates]
 
 
 def together(scores: Sequence[float]) -> float:

@@ -11,8 +11,8 @@ from typing import Any
 
 from coterie.building import Settings
 from coterie.clusterers.choose_k import choose_k
-from coterie.data.check import Numbers
-from coterie.data.duplicates import TEXTS_A_GROUP
+from coterie.data.check import FEWEST_FOR_AUTO, TEXTS_TO_COMPARE, Numbers
+from coterie.data.duplicates import TEXTS_A_GROUP, Duplicates
 from coterie.errors import InputError
 from coterie.features.transformer import TransformerEncoder
 from coterie.features.two_views import TwoViews, space_of_words
@@ -24,11 +24,14 @@ MOST_GROUPS = 200
 
 
 def number_of_groups(
-    method: str, settings: Settings, texts: Sequence[str], asked: Numbers, progress: Progress
+    method: str, settings: Settings, texts: Sequence[str], found: Duplicates, asked: Numbers, progress: Progress
 ) -> tuple[int, list[dict[str, Any]]]:
-    """The number for these texts, which are all different, and the evidence for it."""
-    vectors = _space(method, settings, texts, progress)
-    high = asked.high or max(asked.low, min(MOST_GROUPS, len(texts) // TEXTS_A_GROUP))
+    """The number for these texts, of which some may repeat others, and the evidence for it."""
+    # Near duplicates weigh once whatever the range, so that a number has the same evidence in every range.
+    fewest = TEXTS_TO_COMPARE * asked.high if asked.high else FEWEST_FOR_AUTO
+    compared = found.kept if len(found.kept) >= fewest else found.word_for_word.kept
+    vectors = _space(method, settings, [texts[row] for row in compared.tolist()], progress)
+    high = asked.high or max(asked.low, min(MOST_GROUPS, len(compared) // TEXTS_A_GROUP))
     choice = choose_k(vectors, asked.low, high, random_state=settings.random_state, progress=progress)
     evidence = choice.entries()
     if not reads_encoder(method):

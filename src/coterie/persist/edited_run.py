@@ -77,7 +77,7 @@ class EditedRun:
 
         So they are those of the fit, in the cache too.
         """
-        from coterie.data.duplicates import training_rows
+        from coterie.data.duplicates import find_duplicates, training_rows
         from coterie.features.transformer import encoder_of
         from coterie.methods.base import spread_vectors
 
@@ -86,7 +86,7 @@ class EditedRun:
             encoder = encoder_of(model.features_)
             if encoder is not None:
                 encoder.known_texts = True
-            repeated = training_rows(self.texts, model.edits_.n_fitted)
+            repeated = training_rows(find_duplicates(self.texts), model.edits_.n_fitted)
             learnt = [self.texts[row] for row in repeated.kept.tolist()]
             vectors: Matrix = model.features_.transform(learnt, self.progress)
             model.vectors_ = spread_vectors(vectors, model.features_, self.texts, repeated)

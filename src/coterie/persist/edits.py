@@ -94,6 +94,7 @@ def _read(folder: Path) -> tuple[list[Edit], Arrays]:
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
+    model_sha256 = _model_sha256(folder)
     try:
         document = json.loads((folder / LOG).read_text(encoding="utf-8"))
         if document["format"] != FORMAT_VERSION:
@@ -101,7 +102,7 @@ def _read(folder: Path) -> tuple[list[Edit], Arrays]:
                 f"{folder / LOG}: format version {document['format']!r}, this program reads {FORMAT_VERSION}: "
                 "use the version of Coterie that wrote it"
             )
-        if document["model_sha256"] != _model_sha256(folder):
+        if document["model_sha256"] != model_sha256:
             raise ValueError("it belongs to another model")
         if document["arrays_sha256"] != sha256_of(folder / ARRAYS):
             raise ValueError(f"{ARRAYS} is not the file that it speaks of")
@@ -151,7 +152,10 @@ def _replayed(edits: Edits, edit: Edit, width: int) -> Edits:
 
 def _model_sha256(folder: Path) -> str:
     """What `model.json` says its arrays are; whether they are is checked where they are read."""
-    return str(json.loads((folder / "model.json").read_text(encoding="utf-8"))["arrays_sha256"])
+    try:
+        return str(json.loads((folder / "model.json").read_text(encoding="utf-8"))["arrays_sha256"])
+    except (OSError, LookupError, TypeError, ValueError, RecursionError) as error:
+        raise ModelFormatError(f"{folder}: model.json is damaged ({error}): fit again, or use a copy") from error
 
 
 def _damaged(folder: Path, error: Exception) -> ModelFormatError:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from coterie.data.atomic import draft_beside, replaced_name, writing_errors_named
-from coterie.errors import ConfigError
+from coterie.errors import ConfigError, CoterieError
 
 _HERE, _EXCHANGE = -100, 2
 """AT_FDCWD and RENAME_EXCHANGE of Linux's renameat2."""
@@ -39,8 +39,8 @@ def new_folder(target: Path, replace: bool = False) -> Iterator[Path]:
         for folder in new_parents:
             with contextlib.suppress(OSError):
                 folder.rmdir()
-        if isinstance(error, ConfigError):  # the user knows nothing of the draft
-            raise ConfigError(str(error).replace(str(draft), shown_name)) from error
+        if isinstance(error, CoterieError):  # the user knows nothing of the draft
+            raise type(error)(str(error).replace(str(draft), shown_name)) from error
         raise
 
 

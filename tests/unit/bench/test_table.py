@@ -103,9 +103,15 @@ def test_published_rows_stand_below_and_are_never_marked() -> None:
     table = build_table(results, ["acc"])
     rows = dict(table.paper_rows)
     assert rows["AECL (aecl, Table 2)"][0].text == "80.46"
-    assert rows["STCC (aecl, Table 2)"][0].text == ""  # not reported there
+    assert "STCC (aecl, Table 2)" not in rows, "not reported there"
     assert not any(entry.ahead for entries in rows.values() for entry in entries)
     assert "| AECL (aecl, Table 2) | 80.46 |" in markdown(table)
+
+
+def test_published_rows_have_gaps() -> None:
+    results = [done("A", data, 0, 0.5, paper="aecl:2") for data in ("tweet", "stackoverflow")]
+    rows = dict(build_table(results, ["acc"]).paper_rows)
+    assert [entry.text for entry in rows["STCC (aecl, Table 2)"]] == ["", "51.14"]
 
 
 def test_published_numbers_are_printed_as_in_the_paper() -> None:

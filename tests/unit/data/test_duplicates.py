@@ -105,7 +105,7 @@ def test_signatures_estimate_the_jaccard_index() -> None:
 def test_too_few_texts_to_put_near_ones_together() -> None:
     texts = [LONG + end for end in ("", "!", "?", ".", "")]
     assert len(find_duplicates(texts).kept) == 1
-    assert training_rows(texts, 2).first.tolist() == [0, 1, 2, 3, 0]
+    assert training_rows(find_duplicates(texts), 2).first.tolist() == [0, 1, 2, 3, 0]
 
 
 def test_repeated_texts_weigh_once() -> None:
@@ -139,7 +139,7 @@ def test_copies_of_a_near_duplicate_have_its_answer() -> None:
     """The near duplicate has an answer of its own, and its copies must have that one, not that of what it is like."""
     corpus = [" ".join(words) for words in combinations(WORDS, 6)][::20]
     near = corpus[0] + " train"
-    assert training_rows([*corpus, near], 4).first[-1] == 0
+    assert training_rows(find_duplicates([*corpus, near]), 4).first[-1] == 0
     model = TextClusterer(4, method="bow+kmeans").fit([*corpus, near, near])
     assert (model.probabilities_[-1] == model.probabilities_[-2]).all()
     assert (model.vectors_[-1] == model.vectors_[-2]).all()

@@ -175,6 +175,8 @@ def test_limits_are_the_promised_ones() -> None:
         (b"id,text\n1,x\n2,x" + b"," * SNIFF_BYTES, Format.CSV),
         (b"id,text\n1,x\n1,2,3\n", Format.TEXT),
         (b"Well, yes\nNo, never\n", Format.TEXT),
+        (b"id;text\n1;x, y\n2;z\n", Format.CSV),
+        (b"yes;no\nmaybe\n", Format.TEXT),
         (b"a,a\n1,2\n", Format.TEXT),
         (b"one,line\n", Format.TEXT),
         (b"hello\nworld\n", Format.TEXT),

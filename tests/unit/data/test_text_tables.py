@@ -65,6 +65,31 @@ def test_tsv_quote_is_an_ordinary_character(tmp_path: Path) -> None:
     assert rows_of(path) == [("1", '"open'), ("2", 'in "the" middle')]
 
 
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        ("id;message", ["id", "message"]),
+        ('"the id, if any";message', ["the id, if any", "message"]),
+        ("message", ["message"]),
+        ("id; message", ["id; message"]),  # prose
+        ("id;id", ["id;id"]),
+    ],
+)
+def test_semicolons_between_cells_are_told_by_the_header(tmp_path: Path, header: str, columns: list[str]) -> None:
+    row = ";".join(["x", '"well, it; works"'][: len(columns)])
+    path = tmp_path / "in.csv"
+    path.write_text(f"{header}\n{row}\n", encoding="utf-8")
+    with open_table(path) as table:
+        assert table.read().to_dicts() == [dict(zip(columns, ["x", "well, it; works"], strict=False))]
+
+
+def test_a_comma_in_the_header_is_between_cells(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("id,a;b\n1,x;y\n", encoding="utf-8")
+    with open_table(path) as table:
+        assert table.read().to_dicts() == [{"id": "1", "a;b": "x;y"}]
+
+
 def test_blank_lines_in_csv_are_no_rows_but_count_as_lines(tmp_path: Path) -> None:
     assert rows_of(put(tmp_path, "a.csv", "\na,b\n\n1,2\n\n\n3,4\n\n")) == [("1", "2"), ("3", "4")]
     message = error_of(put(tmp_path, "b.csv", "\na,b\n\n1,2\n\n\n3\n"))

@@ -72,6 +72,17 @@ def check_kept(head: Any, again: Any, kept: str, made_alike: str | None) -> None
     assert [entry["by_space"] for entry in evidence] == means
 
 
+def test_why_a_higher_score_is_not_kept_is_said() -> None:
+    each = {"start": [0.5] * 4, "higher": [0.5, 0.5, 0.7, 0.7], "lower": [0.4] * 4}
+    candidates = {name: named(name) for name in each}
+    fit, evidence = best_of(candidates, [FixedJudge(each)])
+    assert fit.labels[0] == "start"
+    assert [entry["candidate"] for entry in evidence if "because" in entry] == ["higher"]
+    fit, evidence = best_of(candidates, [FixedJudge(each)], wanted="lower")
+    assert fit.labels[0] == "lower"
+    assert not any("because" in entry for entry in evidence)
+
+
 def test_together() -> None:
     assert together([0.2, 0.8]) == pytest.approx(0.4)
     assert together([-0.2]) == -0.2

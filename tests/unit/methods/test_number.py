@@ -10,9 +10,10 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-import coterie.estimator
+import coterie.methods.number
 from coterie import ConfigError, InputError, TextClusterer, cluster
 from coterie.features.transformer import TransformerEncoder
+from coterie.features.two_views import space_of_words
 from coterie.types import Matrix
 
 WORDS_ONLY = "tfidf+kmeans"
@@ -65,15 +66,27 @@ def test_texts_are_encoded_once_for_both(texts: list[str], monkeypatch: pytest.M
 def test_the_number_is_chosen_by_different_texts(texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[str]] = []
 
-    def watched(method: str, settings: Any, learnt: list[str], *rest: Any) -> tuple[int, list[dict[str, Any]]]:
-        seen.append(learnt)
-        return 4, []
+    def watched(texts: list[str], seed: int) -> Matrix:
+        seen.append(texts)
+        return space_of_words(texts, seed)
 
-    monkeypatch.setattr(coterie.estimator, "number_of_groups", watched)
+    monkeypatch.setattr(coterie.methods.number, "space_of_words", watched)
     repeated = [*texts, *(text.upper() + "!" for text in texts[:9]), *texts[:20]]
     model = TextClusterer("auto", method=WORDS_ONLY).fit(repeated)
     assert seen == [texts]
     assert len(model.labels_) == len(repeated)
+    # With near ones weighing once, sixty texts would be too few for up to seventeen groups.
+    TextClusterer((2, 17), method=WORDS_ONLY).fit(repeated)
+    assert seen[1] == repeated[:69]
+
+
+def test_the_end_of_a_range_changes_neither_the_evidence_nor_the_groups(texts: list[str]) -> None:
+    repeated = [*texts, *(text.upper() + "!" for text in texts[:9])]
+    told, near, far = (TextClusterer(k, method=WORDS_ONLY).fit(repeated) for k in (4, (3, 5), (3, 12)))
+    assert told.n_clusters_ == near.n_clusters_ == far.n_clusters_ == 4
+    assert [entry for entry in tried(far) if entry["k"] < 6] == tried(near)
+    for chosen in (near, far):
+        np.testing.assert_array_equal(chosen.probabilities_, told.probabilities_)
 
 
 def test_a_range_is_a_parameter_like_any_other(texts: list[str], tmp_path: Path) -> None:

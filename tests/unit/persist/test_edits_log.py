@@ -118,6 +118,15 @@ def test_damaged_or_missing_files(saved: Path) -> None:
         TextClusterer.load(saved)
 
 
+@pytest.mark.parametrize("content", ["garbage", "{}", "[1]"])
+def test_a_damaged_model_is_not_blamed_on_the_log(saved: Path, content: str) -> None:
+    (saved / "model.json").write_text(content)
+    for read in (TextClusterer.load, edits_in_words):
+        with pytest.raises(ModelFormatError, match=r"model\.json") as caught:
+            read(saved)
+        assert "edits" not in str(caught.value)
+
+
 def test_arrays_without_a_log_are_not_passed_over(saved: Path) -> None:
     (saved / "edits.json").unlink()
     with pytest.raises(ModelFormatError, match="log of edits is damaged"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from coterie.data.atomic import draft_beside, replaced_name, write_text_atomic
-from coterie.errors import ConfigError
+from coterie.errors import ConfigError, CoterieError, InputError, ModelFormatError
 from coterie.persist import folders
 from coterie.persist.folders import new_folder, new_version
 from coterie.persist.new_run import check_free
@@ -64,6 +65,15 @@ def test_errors_name_what_the_user_asked_for(tmp_path: Path, monkeypatch: pytest
         new_folder(Path("run")) as draft,
     ):
         write_text_atomic(draft / "missing" / "a.txt", "x")
+
+
+@pytest.mark.parametrize("kind", [InputError, ModelFormatError])
+def test_no_error_speaks_of_the_draft(kind: type[CoterieError], tmp_path: Path) -> None:
+    with (
+        pytest.raises(kind, match=f"^{re.escape(str(tmp_path / 'run'))}/map: damaged$"),
+        new_folder(tmp_path / "run") as draft,
+    ):
+        raise kind(f"{draft}/map: damaged")
 
 
 def test_link_stays_a_link(tmp_path: Path) -> None:
