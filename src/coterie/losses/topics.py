@@ -29,6 +29,19 @@ def reconstruction_loss(log_beta: Tensor, counts: Tensor, texts: Tensor, log_the
     return -(counts * expected).sum() / len(log_theta)
 
 
+def mixture_reconstruction_loss(
+    log_beta: Tensor, counts: Tensor, texts: Tensor, log_theta: Tensor, log_assigned: Tensor
+) -> Tensor:
+    """The same where a text's cluster is not settled but drawn, with `log_assigned` for each text and cluster.
+
+    The clusters are summed out: -log sum_k o_ik prod_n p(w_in | cluster k). So a text is drawn to the clusters whose
+    topics expect its words. `log_beta` holds entries x clusters x topics.
+    """
+    of_words = torch.logsumexp(log_beta + log_theta[texts][:, None], dim=2)
+    of_texts = torch.zeros_like(log_assigned).index_add(0, texts, counts[:, None] * of_words)
+    return -torch.logsumexp(log_assigned + of_texts, dim=1).mean()
+
+
 def gaussian_kl(mean: Tensor, log_variance: Tensor) -> Tensor:
     """The second term of (15): KL of N(mean, variance) from N(0, 1), summed over dimensions, mean over the texts."""
     return (mean**2 + log_variance.exp() - 1 - log_variance).sum(dim=1).mean() / 2

@@ -3,18 +3,19 @@
 Texts are drawn to their cluster's centre and two augmentations of a text to each other, as in SCCL, in a space of L
 dimensions. Beside that the centres have to explain the texts' words: each centre makes the word distributions of T
 topics, a variational autoencoder on the bag of words mixes them, and a text is reconstructed through the topics of its
-own cluster. So clusters come with their topics.
+cluster. So clusters come with their topics.
 
     (1)       latent space H = FC_e(encoder)              `DECCRL.places`
     (2)-(4)   contrast between two augmentations          `losses.contrastive.cross_view_contrast`
     (5)-(9)   Student-t assignment, target, KL            `losses.student_t`
     (10)-(11) topics of a cluster, words of a topic       `nn.topics.ClusterTopics`, `losses.topics.log_normalisers`
-    (12)-(15) reconstruction through the own cluster      `nn.topics.ClusterTopics.losses`, `losses.topics`
+    (12)-(15) reconstruction through the clusters         `nn.topics.ClusterTopics`, `losses.topics`
     (16)      all of it, weighted                         `DECCRL.phases`
 
-The text's cluster k is the likeliest of s_i (6), which is the likeliest of o_i (5) too. L is half the width of the word
-vectors, and at most the encoder's. `crl` chooses what Table 3 compares. What differs from the paper is listed in
-`docs/methods/deccrl.md`.
+The text's cluster k in (12) is drawn, and summed out here with the probabilities o_i (5): so a text is drawn to the
+clusters whose topics expect its words. While the topics first learn alone, it is the likeliest one. L is half the width
+of the word vectors, and at most the encoder's. `crl` chooses what Table 3 compares. What differs from the paper is
+listed in `docs/methods/deccrl.md`.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class DECCRLSettings(DeepSettings):
     topics: int = 5
     words: int = 30_000
     lambda_c: float = 10.0
-    lambda_r: float = 0.1
+    lambda_r: float = 1.0
     temperature: float = 0.5
     alpha: float = 1.0
     dimensions: int = 128
@@ -136,8 +137,11 @@ class DECCRL(Centres):
             losses["cluster"] = kl_to_target(assigned, self.target[batch.rows])
         if chosen.crl == "etm":
             bags = Bags.of(self.words.counts[batch.rows.cpu().numpy()], batch.rows.device)
-            own = assigned.argmax(dim=1)
-            losses["reconstruction"], losses["kl"] = self.topics.losses(bags, own, self.centres)
+            if phase.name == JOINT:
+                rebuilt = self.topics.losses_of_all(bags, assigned.log(), self.centres)
+            else:
+                rebuilt = self.topics.losses(bags, assigned.argmax(dim=1), self.centres)
+            losses["reconstruction"], losses["kl"] = rebuilt
         elif chosen.crl == "latent":
             losses["reconstruction"] = surprise_at_places(h, self.autoencoder(h))
         return losses

@@ -40,7 +40,7 @@ from coterie.types import Labels, Look, Matrix, Progress, silent
 if TYPE_CHECKING:
     from coterie.features.counted import CountedWords
 
-CODE_VERSION = 6
+CODE_VERSION = 7
 """To be raised when training gives other numbers: checkpoints of the old code are then not used."""
 
 MOST_AUGMENTATIONS = 8
@@ -77,7 +77,12 @@ class Deep:
         features = self.encoder.with_weights(encoder.tuned_weights() if _is_trained(encoder) else {})
         candidates, judges, notes = {f"{self.settings.init} start": start}, [judge], list(outcome.notes)
         if outcome.score is not None:
-            candidates[TRAINED_HEAD] = self._head(features, texts, n_clusters, model, progress)
+            head, told = self._head(features, texts, n_clusters, model, progress)
+            candidates[TRAINED_HEAD] = head
+            if told < n_clusters:
+                notes.append(
+                    f"the trained head tells {told} groups apart: the widest were cut in two to have {n_clusters}"
+                )
         elif not notes:
             notes.append("the trained head never told half of the groups apart, and is left out")
         # Stopped by a guard before there was a state to go back to, an encoder is not worth a look.
@@ -242,15 +247,17 @@ class Deep:
 
     def _head(
         self, encoder: TransformerEncoder, texts: Sequence[str], n_clusters: int, model: DeepModel, progress: Progress
-    ) -> Fit:
+    ) -> tuple[Fit, int]:
+        """The groups of the trained head, and how many it told apart by itself."""
         features, vectors = self._read(encoder, texts, progress)
         with torch.no_grad():
             model.settle(torch.from_numpy(np.array(vectors)))
         fit = Fit(features, Head.of(model, self.name, vectors), vectors)
-        if len(np.unique(fit.labels)) == n_clusters:
-            return fit
-        labels = filled_up(fit.labels, vectors, n_clusters)
-        return Fit(features, learnt_groups(vectors, labels, n_clusters), vectors)
+        told = len(np.unique(fit.labels))
+        if told < n_clusters:
+            labels = filled_up(fit.labels, vectors, n_clusters)
+            fit = Fit(features, learnt_groups(vectors, labels, n_clusters), vectors)
+        return fit, told
 
 
 def filled_up(labels: Labels, vectors: Matrix, n_clusters: int) -> Labels:

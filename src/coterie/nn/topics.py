@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from coterie.losses.topics import gaussian_kl, log_normalisers, reconstruction_loss
+from coterie.losses.topics import gaussian_kl, log_normalisers, mixture_reconstruction_loss, reconstruction_loss
 from coterie.nn.heads import two_layers
 
 if TYPE_CHECKING:
@@ -103,11 +103,24 @@ class ClusterTopics(nn.Module):
 
     def losses(self, bags: Bags, groups: Tensor, centres: Tensor) -> tuple[Tensor, Tensor]:
         """(13)-(15): reconstruction of the texts through the topics of their groups, and the KL of their mixtures."""
+        log_theta, kl = self._mixtures(bags)
+        order, log_beta = self._log_beta_of(bags, groups, centres)
+        return reconstruction_loss(log_beta, bags.counts[order], bags.texts[order], log_theta), kl
+
+    def losses_of_all(self, bags: Bags, log_assigned: Tensor, centres: Tensor) -> tuple[Tensor, Tensor]:
+        """The same through the topics of every cluster, each as far as the text is assigned to it."""
+        log_theta, kl = self._mixtures(bags)
+        topics = self.topics(centres)
+        flat = topics.flatten(0, 1)
+        log_beta = self.words[bags.words] @ flat.T - log_normalisers(flat, self.words)
+        log_beta = log_beta.view(-1, *topics.shape[:2])
+        return mixture_reconstruction_loss(log_beta, bags.counts, bags.texts, log_theta, log_assigned), kl
+
+    def _mixtures(self, bags: Bags) -> tuple[Tensor, Tensor]:
+        """(14): the log of a drawn mixture for each text, and the KL of what it was drawn from."""
         mean, log_variance = self.infer(bags)
         drawn = mean + torch.randn_like(mean) * (log_variance / 2).exp()
-        order, log_beta = self._log_beta_of(bags, groups, centres)
-        loss = reconstruction_loss(log_beta, bags.counts[order], bags.texts[order], drawn.log_softmax(dim=1))
-        return loss, gaussian_kl(mean, log_variance)
+        return drawn.log_softmax(dim=1), gaussian_kl(mean, log_variance)
 
     def _log_beta_of(self, bags: Bags, groups: Tensor, centres: Tensor) -> tuple[Tensor, Tensor]:
         """For each word of each text its log-probability in the T topics of the text's group, in order of groups.

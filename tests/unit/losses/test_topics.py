@@ -9,7 +9,7 @@ import torch
 from torch.testing import assert_close
 
 from coterie.losses import topics as losses
-from coterie.losses.topics import gaussian_kl, log_normalisers, reconstruction_loss
+from coterie.losses.topics import gaussian_kl, log_normalisers, mixture_reconstruction_loss, reconstruction_loss
 
 
 @pytest.mark.parametrize("block", [1, 2, 100])
@@ -63,6 +63,18 @@ def test_reconstruction_by_hand() -> None:
     # with 2/10 once. Texts 2 and 3 have no words.
     wanted = (2 * math.log(4) + 3 * math.log(10 / 3) + math.log(5)) / 4
     assert_close(reconstruction_loss(log_beta, counts, texts, log_theta), torch.tensor(wanted))
+
+
+def test_reconstruction_with_clusters_summed_out_by_hand() -> None:
+    log_theta = torch.tensor([[0.25, 0.75], [0.5, 0.5]]).log()
+    log_assigned = torch.tensor([[0.6, 0.4], [0.9, 0.1]]).log()
+    counts, texts = torch.tensor([2.0, 1.0]), torch.tensor([0, 0])
+    log_beta = torch.tensor([[[0.4, 0.2], [0.1, 0.5]], [[0.8, 0.0], [0.2, 0.2]]]).log()
+    # Text 0: cluster 0 expects its first word with 1/4 and its second with 1/5, cluster 1 with 2/5 and 1/5. Text 1 has
+    # no words, so any cluster expects all of it.
+    wanted = -math.log(0.6 * 0.25**2 * 0.2 + 0.4 * 0.4**2 * 0.2) / 2
+    found = mixture_reconstruction_loss(log_beta, counts, texts, log_theta, log_assigned)
+    assert_close(found, torch.tensor(wanted))
 
 
 def test_kl_by_hand() -> None:

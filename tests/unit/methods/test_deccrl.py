@@ -84,18 +84,26 @@ def test_contrast_and_clustering_are_the_papers(make: Make, batch_of: Make, poin
     assert_close(losses["contrast"], cross_view_contrast(first, second, 0.7))
 
 
-def test_texts_are_reconstructed_through_their_likeliest_cluster(make: Make, batch_of: Make) -> None:
+def test_topics_first_learn_from_the_texts_of_their_own_cluster(make: Make, batch_of: Make) -> None:
     model, vectors = make(topics=1)  # of one topic every mixture is all
     with torch.no_grad():
         model.centres.copy_(model.centres.flip(0))  # so that it is not the first groups that decide
-    losses = model.losses(batch_of([vectors] * 3, ROWS), model.phases()[1])
+    losses = model.losses(batch_of([vectors] * 3, ROWS), model.phases()[0])
     own = student_t(model.places(vectors), model.centres).argmax(dim=1)[ROWS]
     bags = Bags.of(words().counts[ROWS], torch.device("cpu"))
     assert_close(losses["reconstruction"], model.topics.losses(bags, own, model.centres)[0])
     first = torch.from_numpy(GROUPS)[ROWS]
     assert abs(losses["reconstruction"] - model.topics.losses(bags, first, model.centres)[0]) > 1e-3
-    (gradient,) = torch.autograd.grad(losses["reconstruction"], model.centres)
-    assert gradient[own.unique()].abs().min() > 0, "the words pull at the centres"
+
+
+def test_then_the_words_of_a_text_draw_it_to_the_clusters_that_expect_them(make: Make, batch_of: Make) -> None:
+    model, vectors = make(topics=1, alpha=2.0)
+    loss = model.losses(batch_of([vectors] * 3, ROWS), model.phases()[1])["reconstruction"]
+    assigned = student_t(model.places(vectors), model.centres, 2.0)[ROWS]
+    bags = Bags.of(words().counts[ROWS], torch.device("cpu"))
+    assert_close(loss, model.topics.losses_of_all(bags, assigned.log(), model.centres)[0])
+    for gradient in torch.autograd.grad(loss, [model.centres, model.project.weight]):
+        assert gradient.abs().min() > 0
 
 
 def test_latent_reconstruction_is_of_the_space_itself(make: Make, batch_of: Make) -> None:

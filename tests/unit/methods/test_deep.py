@@ -197,6 +197,7 @@ def test_groups_that_the_head_lost_are_filled_up(
     again = labels_of(fit.assigner.probabilities(fit.features.transform(texts)))
     np.testing.assert_array_equal(again, fit.labels)
     assert accuracy(truth.tolist(), fit.labels.tolist()) > 0.9, "the group of two themes was the widest"
+    assert "tells 3 groups apart" in fit.evidence[-1]["note"]
 
 
 @pytest.mark.parametrize("k", [3, 4, 7, 12])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from scipy.sparse import csr_matrix
 from scipy.sparse import random as sparse
@@ -77,6 +78,24 @@ def test_a_text_is_reconstructed_through_the_topics_of_its_own_cluster() -> None
     assert_close(kl, (mean**2 + log_variance.exp() - 1 - log_variance).sum() / 2 / 5)
 
 
+def test_all_clusters_reconstruct_as_far_as_a_text_is_theirs() -> None:
+    topics, centres = module(), torch.randn(4, 4)
+    settled = torch.full((5, 4), -torch.inf)
+    settled[torch.arange(5), GROUPS] = 0
+    torch.manual_seed(5)
+    alone = topics.losses(bags(), GROUPS, centres)
+    torch.manual_seed(5)
+    assert_close(topics.losses_of_all(bags(), settled, centres), alone)
+    torch.manual_seed(5)
+    unsettled = torch.full((5, 4), 0.25).log().requires_grad_()
+    loss, _ = topics.losses_of_all(bags(), unsettled, centres)
+    torch.manual_seed(5)
+    each = [topics.losses(bags(), torch.full((5,), cluster), centres)[0] for cluster in range(4)]
+    assert loss < torch.stack(each).mean(), "the clusters that expect a text's words count for more"
+    (gradient,) = torch.autograd.grad(loss, unsettled)
+    assert gradient[[0, 2, 3]].abs().min() > 0, "and draw it to them"
+
+
 def test_mixtures_are_drawn_around_their_mean() -> None:
     """With a known spread and words that are all alike in one topic, the drawn mixture can be read off the loss."""
     topics, centres = module(topics=2), torch.randn(4, 4)
@@ -102,7 +121,8 @@ class Largest(TorchDispatchMode):
         return made
 
 
-def test_nothing_as_large_as_all_words_in_all_topics_is_made_or_kept() -> None:
+@pytest.mark.parametrize("settled", [True, False])
+def test_nothing_as_large_as_all_words_in_all_topics_is_made_or_kept(settled: bool) -> None:
     """As many as k = 152, T = 5 and 30,000 words make."""
     clusters, topics, words = 152, 5, 30_000
     module = ClusterTopics(torch.randn(words, 24), latent=12, topics=topics)
@@ -116,8 +136,12 @@ def test_nothing_as_large_as_all_words_in_all_topics_is_made_or_kept() -> None:
         return tensor
 
     with Largest() as made, torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        loss, kl = module.losses(Bags.of(counts, CPU), torch.arange(200) % clusters, centres)
+        if settled:
+            loss, kl = module.losses(Bags.of(counts, CPU), torch.arange(200) % clusters, centres)
+        else:
+            loss, kl = module.losses_of_all(Bags.of(counts, CPU), torch.zeros(200, clusters), centres)
         between = sum(numbers for storage, numbers in kept.items() if storage not in its_own)
         (loss + kl).backward()
     assert made.numbers == words * HIDDEN, "no more than the gradient of the first layer of the mixtures"
-    assert between < clusters * topics * words / 20
+    # A text has few words, but where its cluster is not settled, each is looked up in the topics of all.
+    assert between < clusters * topics * words / (20 if settled else 5)
