@@ -60,7 +60,7 @@ class DECCRLSettings(DeepSettings):
     topics: int = 5
     words: int = 30_000
     lambda_c: float = 10.0
-    lambda_r: float = 1.0
+    lambda_r: float = 10.0
     temperature: float = 0.5
     alpha: float = 1.0
     dimensions: int = 128
