@@ -105,14 +105,16 @@ def _best_way(ours: Scores, ways: dict[str, Scores]) -> tuple[str, Scores]:
 
 
 def _ways() -> dict[str, dict[str, Scores]]:
-    """By set and by method with its effort: the scores of every way in which all of a set was grouped into its true
-    number of groups, of several ways of one method and effort (starts, settings) those of the best."""
+    """By set and by method with its effort and start: the scores of every way in which all of a set was grouped into its
+    true number of groups, of several ways with the same name (settings, views) those of the best."""
     runs: dict[tuple[str, str, str], list[dict[str, float]]] = {}
     for result in read_cells([plan.parent for plan in sorted(RESULTS.glob("*/plan.json"))]):
         cell = Cell(**result["cell"])
         scores = score_of(result, cell.readout) if result["status"] == "done" else None
         if scores and (cell.k, cell.rows, cell.encoder) == (None, None, Cell.encoder):
-            name = cell.method if cell.effort == Cell.effort else f"{cell.method}, {cell.effort}"
+            effort = "" if cell.effort == Cell.effort else f", {cell.effort}"
+            start = ", from k-means" if cell.settings.get("init") == "kmeans" else ""
+            name = f"{cell.method}{effort}{start}"
             runs.setdefault((cell.data_name, name, cell.row), []).append(scores)
     best: dict[str, dict[str, Scores]] = {}
     for (data, name, _), seeds in runs.items():
