@@ -105,8 +105,8 @@ def _best_way(ours: Scores, ways: dict[str, Scores]) -> tuple[str, Scores]:
 
 
 def _ways() -> dict[str, dict[str, Scores]]:
-    """By set and by method with its effort and start: the scores of every way in which all of a set was grouped into its
-    true number of groups, of several ways with the same name (settings, views) those of the best."""
+    """By set and by method with its effort and start: the scores of every way in which all of a set was grouped into
+    its true number of groups, of several ways with the same name (settings, views) those of the best."""
     runs: dict[tuple[str, str, str], list[dict[str, float]]] = {}
     for result in read_cells([plan.parent for plan in sorted(RESULTS.glob("*/plan.json"))]):
         cell = Cell(**result["cell"])
