@@ -99,7 +99,8 @@ def separator_of(header: str) -> str:
         by_comma, by_semicolon = (next(csv.reader([header], delimiter=mark), [""]) for mark in ",;")
     except csv.Error:
         return ","
-    return ";" if len(by_comma) == 1 < len(by_semicolon) and _are_names(by_semicolon) else ","
+    are_several = len(by_comma) == 1 < len(by_semicolon) and all(map(str.strip, by_semicolon))
+    return ";" if are_several and _are_names(by_semicolon) else ","
 
 
 def refuse_foreign(head: bytes, name: str) -> None:

@@ -56,7 +56,12 @@ class _CsvEncoder(_Encoder):
 
     def _encode(self, frame: pl.DataFrame, is_first: bool) -> bytes:
         buffer = io.BytesIO()
-        frame.write_csv(buffer, include_header=is_first)
+        # The only name, with a semicolon and without quotes, would be read as the names of several columns.
+        is_unclear = frame.width == 1 and ";" in frame.columns[0]
+        if is_first and is_unclear:
+            name = frame.columns[0].replace('"', '""')
+            buffer.write(f'"{name}"\n'.encode())
+        frame.write_csv(buffer, include_header=is_first and not is_unclear)
         return buffer.getvalue()
 
 

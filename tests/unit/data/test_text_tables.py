@@ -73,6 +73,8 @@ def test_tsv_quote_is_an_ordinary_character(tmp_path: Path) -> None:
         ("message", ["message"]),
         ("id; message", ["id; message"]),  # prose
         ("id;id", ["id;id"]),
+        ("id;", ["id;"]),
+        ('"id;message"', ["id;message"]),
     ],
 )
 def test_semicolons_between_cells_are_told_by_the_header(tmp_path: Path, header: str, columns: list[str]) -> None:
