@@ -7,7 +7,9 @@ batch, so that a contrastive loss sees as many negatives as one process would.
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterable
+from functools import cache
 
 import numpy as np
 import torch
@@ -23,6 +25,8 @@ class Workers:
 
         state = PartialState(cpu=not torch.cuda.is_available())
         self.rank, self.count, self.device = state.process_index, state.num_processes, state.device
+        if self.count > 1:
+            _leave_in_the_end()
 
     @property
     def is_main(self) -> bool:
@@ -95,3 +99,11 @@ class Workers:
         said = torch.tensor(int(flag), device=self.device)
         dist.all_reduce(said, op=dist.ReduceOp.MAX)
         return bool(said)
+
+
+@cache
+def _leave_in_the_end() -> None:
+    """A process that ends while its threads still wait for the others is aborted by chance."""
+    import torch.distributed as dist
+
+    atexit.register(lambda: dist.destroy_process_group() if dist.is_initialized() else None)

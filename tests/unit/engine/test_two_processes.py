@@ -251,6 +251,21 @@ def test_a_batch_of_fewer_texts_than_processes(tiny_bert: Path, tmp_path: Path) 
         assert together["gradients"] == pytest.approx(alone["gradients"], rel=1e-3)
 
 
+def test_processes_leave_each_other_before_they_end(tmp_path: Path) -> None:
+    """Otherwise one that ends while its threads still wait for the others is aborted now and then."""
+    script = """
+import atexit
+import torch.distributed as dist
+atexit.register(lambda: print(f"joined: {dist.is_initialized()}\\n", end="", flush=True))
+from coterie.engine.workers import Workers
+assert Workers().count == Workers().count == 2
+assert dist.is_initialized()
+"""
+    done = run_script(2, script, {}, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:2] == ["joined: False"] * 2
+
+
 @pytest.mark.skipif(os.name != "posix", reason="torchrun")
 def test_coterie_fit_in_two_processes_writes_one_run_like_that_of_one(tmp_path: Path) -> None:
     themes = {"bread": "flour yeast dough oven crust", "train": "platform ticket carriage timetable conductor"}
