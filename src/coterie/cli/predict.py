@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -30,7 +31,8 @@ def predict(
     from coterie.persist.run import Run
 
     finished = Run.open(run)
-    if out != STANDARD_STREAM and Path(out).exists() and Path(file).exists() and Path(out).samefile(file):
+    # os.path, because a Path of a name that no file can have raises instead of not being there.
+    if out != STANDARD_STREAM and os.path.exists(out) and os.path.exists(file) and os.path.samefile(out, file):
         raise ConfigError(f"{out}: these are the texts to be sorted. Give `--out` another name, so that they stay.")
     with open_table(file) as table:
         check_names_free(table.columns, table.name, finished.outliers_below)
