@@ -69,6 +69,11 @@ class Numbers(NamedTuple):
     low: int
     high: int | None
 
+    @property
+    def fewest_texts(self) -> int:
+        """So many different texts it takes to compare them."""
+        return FEWEST_FOR_AUTO if self.high is None else TEXTS_TO_COMPARE * self.high
+
 
 def written_n_clusters(written: str, option: str) -> NClusters:
     """The number of groups as a person writes it: 20, auto or 5-40."""
@@ -128,17 +133,18 @@ def _numbers(n_clusters: Any, option: str) -> int | Numbers:
 def _check_enough(asked: Numbers, distinct: int, rows: int, name: str) -> None:
     """Groups that are to be compared between two halves of the texts need some texts in each."""
     there = f"there are only {distinct:,} distinct texts in {rows:,} rows"
-    if asked.high is None and distinct < FEWEST_FOR_AUTO:
+    if distinct >= asked.fewest_texts:
+        return
+    if asked.high is None:
         raise InputError(
             f"{name}: {there}, too few to choose a number of groups by. Give {FEWEST_FOR_AUTO} or more, or the number."
         )
-    if asked.high is not None and distinct < TEXTS_TO_COMPARE * asked.high:
-        most = distinct // TEXTS_TO_COMPARE
-        instead = f"Let the range end at {most:,} or below" if most > asked.low else "Give one number"
-        raise InputError(
-            f"{name}: a range up to {asked.high:,} groups needs {TEXTS_TO_COMPARE} texts a group to compare, "
-            f"but {there}. {instead}, or give more texts."
-        )
+    most = distinct // TEXTS_TO_COMPARE
+    instead = f"Let the range end at {most:,} or below" if most > asked.low else "Give one number"
+    raise InputError(
+        f"{name}: a range up to {asked.high:,} groups needs {TEXTS_TO_COMPARE} texts a group to compare, "
+        f"but {there}. {instead}, or give more texts."
+    )
 
 
 def _whole_number(n_clusters: Any, option: str) -> int:

@@ -83,8 +83,8 @@ def best_of(
             "by_space": [round(score, 4) for score in by_space[name]],
             "kept": name == best,
         }
-        refused = name not in (start, *eligible) and scores[name] > scores[best]
-        return found | ({"because": NO_GAIN} if refused and not wanted else {})
+        refused = not wanted and scores[name] > scores[best]
+        return found | ({"because": NO_GAIN} if refused else {})
 
     return candidates[best], [entry(name) for name in candidates]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from coterie.building import Settings
 from coterie.clusterers.choose_k import choose_k
-from coterie.data.check import FEWEST_FOR_AUTO, TEXTS_TO_COMPARE, Numbers
+from coterie.data.check import Numbers
 from coterie.data.duplicates import TEXTS_A_GROUP, Duplicates
 from coterie.errors import InputError
 from coterie.features.transformer import TransformerEncoder
@@ -28,8 +28,7 @@ def number_of_groups(
 ) -> tuple[int, list[dict[str, Any]]]:
     """The number for these texts, of which some may repeat others, and the evidence for it."""
     # Near duplicates weigh once whatever the range, so that a number has the same evidence in every range.
-    fewest = TEXTS_TO_COMPARE * asked.high if asked.high else FEWEST_FOR_AUTO
-    compared = found.kept if len(found.kept) >= fewest else found.word_for_word.kept
+    compared = found.kept if len(found.kept) >= asked.fewest_texts else found.word_for_word.kept
     vectors = _space(method, settings, [texts[row] for row in compared.tolist()], progress)
     high = asked.high or max(asked.low, min(MOST_GROUPS, len(compared) // TEXTS_A_GROUP))
     choice = choose_k(vectors, asked.low, high, random_state=settings.random_state, progress=progress)
