@@ -42,6 +42,7 @@ from coterie.methods.self_taught import Learner, Lesson, PreClustering, SelfTaug
 from coterie.vectors import group_means
 
 Variant = Literal["one", "sl", "dsl", "adsl"]
+CORRECTED: tuple[Variant, ...] = ("dsl", "adsl")
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,12 @@ class ADSLSettings(SelfTaughtSettings):
     interval: int = 6
     update: Update = "softmax"
     attention_rate: float = 1e-3
+
+    def idle(self) -> dict[str, str]:
+        soft = () if self.variant != "one" else ("alpha",)
+        corrected = () if self.variant in CORRECTED else ("delta", "interval", "update")
+        attended = () if self.variant == "adsl" else ("attention_rate",)
+        return dict.fromkeys((*soft, *corrected, *attended), f"variant={self.variant}")
 
 
 class ADSL(Learner):
@@ -108,7 +115,7 @@ class ADSL(Learner):
     def refresh(self, vectors: Tensor, phase: Phase) -> None:
         """(4)-(5), after every `interval` epochs; the later, the more the network's own answers count."""
         chosen, n = self.settings, int(self.done)
-        if chosen.variant in ("dsl", "adsl") and n > 0 and n % chosen.interval == 0:
+        if chosen.variant in CORRECTED and n > 0 and n % chosen.interval == 0:
             share = chosen.delta ** ((phase.epochs - n) / chosen.interval)
             p = self.scores(vectors).softmax(dim=1)
             self._teach(updated_labels(self.original, p, share, chosen.update))

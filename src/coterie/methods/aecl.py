@@ -31,6 +31,8 @@ from coterie.nn.attention import Form, SampleAttention
 from coterie.nn.heads import two_layers
 
 Ablation = Literal["no-ic", "no-stage-1", "no-stage-2", "no-pg", "no-rc"]
+LEFT_OUT = {"no-stage-1": "contrast_epochs", "no-stage-2": "guided_epochs", "no-pg": "lambda2", "no-rc": "lambda3"}
+"""What an ablation leaves no use for."""
 CONTRAST_STEPS = 120
 GUIDED_STEPS = 240
 JOINT_STEPS = {"fast": 250, "balanced": 100, "full": 500}
@@ -63,6 +65,10 @@ class AECLSettings(DeepSettings):
     guided_epochs: int | None = None
     joint_epochs: int | None = None
     ablation: Ablation | None = None
+
+    def idle(self) -> dict[str, str]:
+        left_out = LEFT_OUT.get(self.ablation or "")
+        return {**super().idle(), **({left_out: f"ablation={self.ablation}"} if left_out else {})}
 
 
 class AECL(DeepModel):

@@ -49,6 +49,9 @@ class AutoencoderSettings(FeatureSettings):
     pretraining_epochs: int | None = None
     epochs: int | None = None
 
+    def idle(self) -> dict[str, str]:
+        return {"pair_epochs": "pretraining=joint"} if self.pretraining == "joint" else {}
+
 
 class Autoencoding(Centres):
     """A subclass says what is learnt once there are centres: `clustering_losses`, and what each of them counts."""

@@ -53,6 +53,10 @@ class ClusterBERTSettings(TSDAESettings):
     hardening_epochs: int | None = None
     ablation: Literal["no-reconstruction"] | None = None
 
+    def idle(self) -> dict[str, str]:
+        rebuilding = ("adaptation_epochs", "told_every") if self.ablation else ()
+        return {**super().idle(), **dict.fromkeys(rebuilding, f"ablation={self.ablation}")}
+
 
 class ClusterBERT(TSDAE):
     settings: ClusterBERTSettings

@@ -70,6 +70,11 @@ class DECCRLSettings(DeepSettings):
     epochs: int | None = None
     topic_epochs: int | None = None
 
+    def idle(self) -> dict[str, str]:
+        of_topics = () if self.crl == "etm" else ("topics", "words")
+        of_any = () if self.crl else ("lambda_r", "topic_rate", "topic_epochs")
+        return {**super().idle(), **dict.fromkeys((*of_topics, *of_any), f"crl={str(self.crl).lower()}")}
+
 
 class DECCRL(Centres):
     settings: DECCRLSettings

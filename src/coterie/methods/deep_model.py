@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from coterie.engine.batch import Batch, batch_count
 from coterie.engine.phase import Model, Phase
+from coterie.methods.settings import OwnSettings
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.texts import TrainingTexts
 from coterie.types import Labels, Progress
@@ -26,7 +27,7 @@ EVEN, NEARLY_EVEN = 0.97, 0.85
 
 
 @dataclass(frozen=True)
-class TrainedSettings:
+class TrainedSettings(OwnSettings):
     """What every trained method can be told.
 
     `init`: where the first groups come from, `kmeans` on what the method reads (as published) or `two-view`, the
@@ -52,6 +53,9 @@ class DeepSettings(TrainedSettings):
     augment: Augment = "eda"
     augment_rate: float | None = None
     bf16: bool | None = None
+
+    def idle(self) -> dict[str, str]:
+        return {"augment_rate": f"augment={self.augment}"} if self.augment == "dropout" else {}
 
 
 @dataclass(frozen=True)

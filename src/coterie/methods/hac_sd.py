@@ -30,6 +30,7 @@ from coterie.methods.base import Features, Fit, as_evidence
 from coterie.methods.linear import PENALTY, learnt_groups, regression
 from coterie.methods.nearest_centre import TooFewDifferentError
 from coterie.methods.self_taught import Unsupervised
+from coterie.methods.settings import OwnSettings
 from coterie.types import Labels, Matrix, Progress, silent
 from coterie.vectors import group_means, unit_rows
 
@@ -41,7 +42,7 @@ SETTLED = 0.05
 
 
 @dataclass(frozen=True)
-class HacSdSettings:
+class HacSdSettings(OwnSettings):
     """`features`: what similarities are taken of. At most `turns` of iterative classification."""
 
     features: Unsupervised = "ae"

@@ -33,6 +33,7 @@ from coterie.features.word_network import WordNetwork
 from coterie.methods.base import Features, Fit, as_evidence
 from coterie.methods.judge import Judge, best_of
 from coterie.methods.nearest_centre import NearestCentre, TooFewDifferentError
+from coterie.methods.settings import OwnSettings
 from coterie.nn.dense_cnn import WordTexts
 from coterie.nn.layers import has_bfloat16
 from coterie.types import Labels, Look, Matrix, Progress, silent
@@ -51,7 +52,7 @@ TRAINED_NETWORK = "trained network"
 
 
 @dataclass(frozen=True)
-class SelfTaughtSettings:
+class SelfTaughtSettings(OwnSettings):
     """What all of them can be told.
 
     `epochs` are left to the effort, and more of them where texts are few. A text is read to its word `max_words`.

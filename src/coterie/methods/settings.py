@@ -11,7 +11,16 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from coterie.data.messages import nearest
 from coterie.errors import ConfigError
 
-Chosen = TypeVar("Chosen")
+
+class OwnSettings:
+    """What the settings of every method can tell of themselves."""
+
+    def idle(self) -> dict[str, str]:
+        """Settings that mean nothing as the others are: name, and which other one is the cause."""
+        return {}
+
+
+Chosen = TypeVar("Chosen", bound=OwnSettings)
 
 
 @dataclass(frozen=True)
@@ -46,7 +55,7 @@ RANGES = {
 def read_settings(
     settings_class: type[Chosen], given: Mapping[str, Any], method: str, without: Collection[str] = ()
 ) -> Chosen:
-    """The settings of a method with these changed; an unknown name or an unfit value is an error that says so.
+    """The settings of a method with these changed; a name or a value of no use is an error that says so.
 
     Those named in `without` the method has, but they mean nothing where it is used.
     """
@@ -62,7 +71,13 @@ def read_settings(
             raise ConfigError(
                 f"setting {name}={value!r} of the method {method!r} does not fit: give {_said(kinds[name], allowed)}"
             )
-    return settings_class(**given)
+    chosen = settings_class(**given)
+    for name, cause in chosen.idle().items():
+        if name in given:
+            raise ConfigError(
+                f"the setting {name!r} is of no use to the method {method!r} with {cause}: leave it out, or change that"
+            )
+    return chosen
 
 
 def _fits(value: Any, kind: Any, allowed: Range) -> bool:

@@ -15,6 +15,7 @@ from coterie.errors import ConfigError
 from coterie.methods.base import Assigner, Features, Fit, as_evidence
 from coterie.methods.linear import learnt_groups
 from coterie.methods.nearest_centre import NearestCentre
+from coterie.methods.settings import OwnSettings
 from coterie.types import Matrix, Progress, silent
 
 MANY_ROWS = 200_000
@@ -24,7 +25,7 @@ BY_CENTRES = ("kmeans", "minibatch", "spherical")
 
 
 @dataclass(frozen=True)
-class EncoderSettings:
+class EncoderSettings(OwnSettings):
     """What `minilm+...` can be told. `pooling`: a text's vector is the mean over its tokens or the first one."""
 
     pooling: Literal["mean", "cls"] = "mean"

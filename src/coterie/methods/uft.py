@@ -50,6 +50,9 @@ class UFTSettings(TuningSettings):
     masked_lm: bool = True
     epochs: int | None = None
 
+    def idle(self) -> dict[str, str]:
+        return {"augment_rate": f"augment={self.augment}"}
+
 
 class UFT(Centres, Tuning):
     settings: UFTSettings

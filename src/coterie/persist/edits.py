@@ -19,6 +19,7 @@ from coterie.edits import Edit, Edits, Merge, Rename, Split
 from coterie.errors import CoterieError, ModelFormatError
 from coterie.features.checkpoints import sha256_of
 from coterie.methods.nearest_centre import NearestCentre
+from coterie.persist.model_files import damaged, read_document
 from coterie.types import Labels
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def read_edits(model: TextClusterer, folder: Path) -> tuple[Edits, Labels]:
         if labels.shape != fitted.shape or not np.isin(labels, edits.live).all():
             raise ValueError("its labels are not those of the model's texts")
     except (KeyError, ValueError) as error:  # our own errors are ValueErrors, too
-        raise _damaged(folder, error) from error
+        raise _log_damaged(folder, error) from error
     return edits, labels
 
 
@@ -111,7 +112,7 @@ def _read(folder: Path) -> tuple[list[Edit], Arrays]:
     except CoterieError:
         raise
     except (OSError, LookupError, TypeError, AttributeError, ValueError, RecursionError, SafetensorError) as error:
-        raise _damaged(folder, error) from error
+        raise _log_damaged(folder, error) from error
 
 
 def _edit(place: int, entry: dict[str, Any], arrays: Arrays) -> Edit:
@@ -151,14 +152,14 @@ def _replayed(edits: Edits, edit: Edit, width: int) -> Edits:
 
 
 def _model_sha256(folder: Path) -> str:
-    """What `model.json` says its arrays are; whether they are is checked where they are read."""
+    """What the model's document says its arrays are; whether they are is checked where they are read."""
     try:
-        return str(json.loads((folder / "model.json").read_text(encoding="utf-8"))["arrays_sha256"])
-    except (OSError, LookupError, TypeError, ValueError, RecursionError) as error:
-        raise ModelFormatError(f"{folder}: model.json is damaged ({error}): fit again, or use a copy") from error
+        return str(read_document(folder)["arrays_sha256"])
+    except KeyError as error:
+        raise damaged(folder, error) from error
 
 
-def _damaged(folder: Path, error: Exception) -> ModelFormatError:
+def _log_damaged(folder: Path, error: Exception) -> ModelFormatError:
     return ModelFormatError(
         f"{folder / LOG}: the log of edits is damaged ({error}): use a copy, or remove {LOG} and {ARRAYS} "
         "to have the groups as they were fitted"

@@ -6,7 +6,6 @@ Where people have changed the groups since, the log of that is beside them (`per
 
 from __future__ import annotations
 
-import json
 import os
 from importlib import import_module
 from pathlib import Path
@@ -19,13 +18,12 @@ from coterie.errors import ConfigError, ModelFormatError
 from coterie.features.checkpoints import sha256_of
 from coterie.persist.edits import read_edits, write_edits
 from coterie.persist.folders import new_folder
+from coterie.persist.model_files import ARRAYS, DOCUMENT, FORMAT_VERSION, damaged, read_arrays, read_document
 from coterie.types import State
 
 if TYPE_CHECKING:
     from coterie.estimator import TextClusterer
     from coterie.methods.topics import GroupTopics
-
-FORMAT_VERSION = 1
 
 _FEATURE_CLASSES = {
     "bow": "coterie.features.bag:BagOfWords",
@@ -63,19 +61,19 @@ def save_model(model: TextClusterer, folder: str | os.PathLike[str]) -> None:
     # safetensors writes the memory of an array as it lies: views must be made whole first.
     arrays = {name: np.ascontiguousarray(array) for name, array in state.arrays.items()}
     with new_folder(target) as draft:
-        with atomic_file(draft / "model.safetensors") as file:
+        with atomic_file(draft / ARRAYS) as file:
             file.write(save(arrays))
         document = {
             "format": FORMAT_VERSION,
             "coterie": coterie.__version__,
             "parameters": plain_parameters(model),
             "kinds": {"features": model.features_.kind, "assigner": model.assigner_.kind},
-            "arrays_sha256": sha256_of(draft / "model.safetensors"),
+            "arrays_sha256": sha256_of(draft / ARRAYS),
             "evidence": model.evidence_,
             "n_features_out": model.n_features_out_,
             "state": state.config,
         }
-        write_json_atomic(draft / "model.json", document)
+        write_json_atomic(draft / DOCUMENT, document)
         write_edits(model, draft)
 
 
@@ -96,10 +94,10 @@ def load_model(folder: str | os.PathLike[str]) -> TextClusterer:
     from coterie.estimator import TextClusterer
 
     folder = Path(folder)
-    document = _read_document(folder)
+    document = read_document(folder)
     try:
         model = TextClusterer(**document["parameters"])
-        state = State(document["state"], _read_arrays(folder, document["arrays_sha256"]))
+        state = State(document["state"], read_arrays(folder, document["arrays_sha256"]))
         kinds = document["kinds"]
         model.features_ = _class_of(_FEATURE_CLASSES, kinds["features"]).from_state(state.child("features"))
         model.assigner_ = _class_of(_ASSIGNER_CLASSES, kinds["assigner"]).from_state(state.child("assigner"))
@@ -112,7 +110,7 @@ def load_model(folder: str | os.PathLike[str]) -> TextClusterer:
     except ModelFormatError:
         raise
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, RuntimeError) as error:
-        raise ModelFormatError(f"{folder}: model.json is damaged ({error}): fit again, or use a copy") from error
+        raise damaged(folder, error) from error
     return model
 
 
@@ -122,36 +120,6 @@ def _read_topics(state: State) -> GroupTopics | None:
     from coterie.methods.topics import GroupTopics  # needs torch, which other models do without
 
     return GroupTopics.from_state(state.child("topics"))
-
-
-def _read_document(folder: Path) -> dict[str, Any]:
-    path = folder / "model.json"
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ModelFormatError(f"{folder}: no model is here (model.json is missing). Give a model folder.") from error
-    except (OSError, ValueError) as error:
-        raise ModelFormatError(f"{path}: cannot be read ({error}): fit again, or use a copy") from error
-    version = document.get("format") if isinstance(document, dict) else None
-    if version != FORMAT_VERSION:
-        raise ModelFormatError(
-            f"{path}: format version {version!r}, this program reads {FORMAT_VERSION}: "
-            "use the version of Coterie that wrote it, or fit again"
-        )
-    return dict(document)
-
-
-def _read_arrays(folder: Path, sha256: str) -> dict[str, Any]:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    path = folder / "model.safetensors"
-    try:
-        if sha256_of(path) != sha256:
-            raise ModelFormatError(f"{path}: damaged or from another model: fit again, or use a copy")
-        return load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise ModelFormatError(f"{path}: cannot be read ({error}): fit again, or use a copy") from error
 
 
 def _class_of(classes: dict[str, str], kind: str) -> Any:

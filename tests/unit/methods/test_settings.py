@@ -8,10 +8,16 @@ from typing import Any
 import pytest
 
 from coterie.errors import ConfigError
+from coterie.methods.adsl import ADSLSettings
 from coterie.methods.aecl import AECLSettings
 from coterie.methods.autoencoding import AutoencoderSettings
+from coterie.methods.clusterbert import ClusterBERTSettings
+from coterie.methods.deccrl import DECCRLSettings
 from coterie.methods.rstc import RSTCSettings
-from coterie.methods.settings import read_settings
+from coterie.methods.sccl import SCCLSettings
+from coterie.methods.settings import OwnSettings, read_settings
+from coterie.methods.uft import UFTSettings
+from coterie.methods.vascl import VaSCLSettings
 
 
 def test_what_is_not_given_stays_as_it_was() -> None:
@@ -90,3 +96,49 @@ def test_a_name_that_is_like_none() -> None:
 def test_a_name_of_another_method() -> None:
     with pytest.raises(ConfigError, match="setting 'lambda1' is not known to the method 'rstc'"):
         read_settings(RSTCSettings, {"lambda1": 1}, "rstc")
+
+
+@pytest.mark.parametrize(
+    ("settings_class", "cause", "idle"),
+    [
+        (AECLSettings, {"ablation": "no-pg"}, {"lambda2": 1}),
+        (AECLSettings, {"ablation": "no-rc"}, {"lambda3": 1}),
+        (AECLSettings, {"ablation": "no-stage-1"}, {"contrast_epochs": 1}),
+        (AECLSettings, {"ablation": "no-stage-2"}, {"guided_epochs": 1}),
+        (SCCLSettings, {"augment": "dropout"}, {"augment_rate": 0.2}),
+        (AutoencoderSettings, {"pretraining": "joint"}, {"pair_epochs": 3}),
+        (ClusterBERTSettings, {"ablation": "no-reconstruction"}, {"adaptation_epochs": 3}),
+        (ClusterBERTSettings, {"ablation": "no-reconstruction"}, {"told_every": 2}),
+        (DECCRLSettings, {"crl": "latent"}, {"topics": 3}),
+        (DECCRLSettings, {"crl": "latent"}, {"words": 300}),
+        *[(DECCRLSettings, {"crl": None}, {name: 3}) for name in ("topics", "lambda_r", "topic_rate", "topic_epochs")],
+        (ADSLSettings, {"variant": "one"}, {"alpha": 3.0}),
+        (ADSLSettings, {"variant": "sl"}, {"delta": 0.5}),
+        (ADSLSettings, {"variant": "sl"}, {"interval": 3}),
+        (ADSLSettings, {"variant": "one"}, {"update": "normalised"}),
+        (ADSLSettings, {"variant": "dsl"}, {"attention_rate": 0.1}),
+    ],
+)
+def test_what_would_be_of_no_use_is_refused(
+    settings_class: type[OwnSettings], cause: dict[str, Any], idle: dict[str, Any]
+) -> None:
+    ((name, value),) = cause.items()
+    told = rf"the setting {next(iter(idle))!r} is of no use to the method 'm' with {name}={str(value).lower()}: leave"
+    with pytest.raises(ConfigError, match=told):
+        read_settings(settings_class, {**idle, **cause}, "m")
+    for alone in (cause, idle):
+        read_settings(settings_class, alone, "m")
+
+
+def test_what_the_defaults_leave_no_use_for_is_refused() -> None:
+    with pytest.raises(ConfigError, match="'augment_rate' is of no use to the method 'uft' with augment=none"):
+        read_settings(UFTSettings, {"augment_rate": 0.1}, "uft")
+    with pytest.raises(ConfigError, match="'augment_rate' is of no use to the method 'vascl' with augment=dropout"):
+        read_settings(VaSCLSettings, {"augment_rate": 0.1}, "vascl")
+    read_settings(VaSCLSettings, {"augment_rate": 0.1, "augment": "eda"}, "vascl")
+
+
+def test_what_some_part_still_uses_is_taken() -> None:
+    read_settings(DECCRLSettings, {"crl": "latent", "lambda_r": 1, "topic_rate": 0.1, "topic_epochs": 2}, "deccrl")
+    read_settings(ADSLSettings, {"variant": "sl", "alpha": 3}, "adsl")
+    read_settings(ADSLSettings, {"variant": "dsl", "delta": 0.5, "interval": 3, "update": "normalised"}, "adsl")

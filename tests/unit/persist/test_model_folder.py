@@ -46,7 +46,11 @@ def test_another_format_version(saved: Path) -> None:
         TextClusterer.load(saved)
 
 
-@pytest.mark.parametrize("text", ["", "[1, 2", "[]", '{"format": 1}', '{"format": 1, "parameters": {"nonsense": 1}}'])
+@pytest.mark.parametrize(
+    "text",
+    ["", "[1, 2", "[]", "[" * 100_000, '{"format": 1}', '{"format": 1, "parameters": {"nonsense": 1}}'],
+    ids=["empty", "cut off", "list", "nested too deeply", "nothing but a format", "unknown parameter"],
+)
 def test_damaged_json(saved: Path, text: str) -> None:
     (saved / "model.json").write_text(text)
     with pytest.raises(ModelFormatError):
