@@ -133,11 +133,18 @@ def _duet(settings: Settings) -> Method:
 
 def _deep(name: str, settings: Settings) -> Deep:
     from coterie.methods.deep import Deep
+    from coterie.methods.deep_model import DeepSettings
     from coterie.methods.on_features import DeepOnFeatures, FeatureSettings
-    from coterie.methods.settings import read_settings
+    from coterie.methods.settings import read_settings, refuse_idle
 
     model = model_class(name)
     chosen = read_settings(model.settings_class, settings.own, name)
+    if settings.views:
+        refuse_idle(dict.fromkeys(("augment", "augment_rate"), "augmented columns"), settings.own, name)
+    if isinstance(chosen, DeepSettings) and model.trained_layers(chosen, settings.effort) == 0:
+        still = "trainable_layers=0" if chosen.trainable_layers == 0 else f"effort={settings.effort}"
+        cause = f"{still}, which leaves the encoder as it is"
+        refuse_idle(dict.fromkeys(chosen.of_trained_encoder, cause), settings.own, name)
     encoder = _encoder(settings, getattr(chosen, "pooling", "mean"))
     options: dict[str, Any] = {
         "effort": settings.effort,

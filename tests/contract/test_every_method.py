@@ -24,8 +24,9 @@ SHORTER = {
     "consensus": {"epochs": 20, "undo": False},
     **{
         name: {"layers": [64, 64, 10], "pair_epochs": 10, "pretraining_epochs": 40, "epochs": 20}
-        for name in ("dec", "idec", "dcn", "self-train")
+        for name in ("dec", "idec", "dcn")
     },
+    "self-train": {"layers": [64, 64, 10], "pretraining_epochs": 40, "epochs": 20},
     "clusterbert": {"round_epochs": 30, "hardening_epochs": 20},
 }
 

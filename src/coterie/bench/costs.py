@@ -13,7 +13,8 @@ from coterie.bench.table import METRICS, MISSING, Entry, Table, check_names
 COLUMNS = ("data", *READ_OUTS, "was kept", "minutes", "peak MB", "seeds")
 NOTE = (
     "Percent, {scores}: mean over the seeds, ± the standard deviation of the first. kept: what fit gives; "
-    "head: the trained head; kmeans: k-means on the trained encoder; untrained: k-means on the encoder as it was. "
+    "head: the trained head; kmeans: k-means on the vectors that the model reads in the end; "
+    "untrained: k-means on the encoder as it was. "
     "Minutes are the mean, peak memory is the largest; * where vectors had to be made that the cache has the next time."
 )
 

@@ -26,14 +26,15 @@ CHUNK_CELLS = 1 << 23
 class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Lloyd's k-means, best of `n_init` restarts from greedy k-means++ seeds, or from random rows (`init="random"`).
 
-    A group that loses its last row on the way starts again at the row that is farthest from its centre.
+    Where `init` is a matrix, its rows are the first centres, and there is one run. A group that loses its last row on
+    the way starts again at the row that is farthest from its centre.
     """
 
     def __init__(
         self,
         n_clusters: int = 8,
         *,
-        init: Literal["k-means++", "random"] = "k-means++",
+        init: Literal["k-means++", "random"] | NDArray[Any] = "k-means++",
         n_init: int = 5,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -48,16 +49,13 @@ class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         rows = self._prepare(validate_data(self, X, dtype=[np.float32, np.float64], order="C"))
-        if self.init not in ("k-means++", "random"):
-            raise ConfigError(f"init={self.init!r} is not known: use 'k-means++' or 'random'")
         check_group_count(self.n_clusters, len(rows))
+        self._check_init(rows.shape[1])
         weights = _check_sample_weight(sample_weight, rows, dtype=rows.dtype)
         random = check_random_state(self.random_state)
         tolerance = self.tol * float(rows.var(axis=0).mean())
-        best = min(
-            (self._run(rows, weights, random, tolerance) for _ in range(self.n_init)),
-            key=lambda result: result[2],
-        )
+        runs = self.n_init if isinstance(self.init, str) else 1
+        best = min((self._run(rows, weights, random, tolerance) for _ in range(runs)), key=lambda result: result[2])
         self.cluster_centers_, self.labels_, self.inertia_, self.n_iter_ = best
         return self
 
@@ -66,6 +64,23 @@ class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         rows = self._prepare(validate_data(self, X, dtype=[np.float32, np.float64], reset=False))
         labels, _ = nearest_centres(rows, self.cluster_centers_)
         return labels
+
+    def _check_init(self, width: int) -> None:
+        if isinstance(self.init, str):
+            if self.init not in ("k-means++", "random"):
+                raise ConfigError(f"init={self.init!r} is not known: use 'k-means++', 'random' or a matrix of centres")
+        elif self.init.shape != (self.n_clusters, width):
+            raise ConfigError(
+                f"init has the shape {self.init.shape}, and the first centres of {self.n_clusters} groups "
+                f"would have {(self.n_clusters, width)}"
+            )
+
+    def _first_centres(self, rows: NDArray[Any], weights: NDArray[Any], random: np.random.RandomState) -> NDArray[Any]:
+        if not isinstance(self.init, str):
+            return self._prepare(self.init.astype(rows.dtype))
+        if self.init == "random":
+            return _random_seeds(rows, self.n_clusters, random)
+        return _greedy_seeds(rows, weights, self.n_clusters, random)
 
     def _prepare(self, rows: NDArray[Any]) -> NDArray[Any]:
         return rows
@@ -77,7 +92,7 @@ class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self, rows: NDArray[Any], weights: NDArray[Any], random: np.random.RandomState, tolerance: float
     ) -> tuple[NDArray[Any], NDArray[np.int64], float, int]:
         k = self.n_clusters
-        centres = _random_seeds(rows, k, random) if self.init == "random" else _greedy_seeds(rows, weights, k, random)
+        centres = self._first_centres(rows, weights, random)
         labels = np.full(len(rows), -1, dtype=np.int64)
         sums = np.zeros((k, rows.shape[1]), dtype=np.float64)
         sizes = np.zeros(k, dtype=np.float64)

@@ -19,7 +19,7 @@ from coterie.engine.batch import Batch, Rows, Texts, batches_of, seed_torch
 from coterie.engine.checkpoint import Checkpoints, NoCheckpoints, Saved
 from coterie.engine.interrupt import deferred_interrupt
 from coterie.engine.known import Known
-from coterie.engine.phase import ENCODER, Model, Phase
+from coterie.engine.phase import ENCODER, ROWS_AT_ONCE, Model, Phase
 from coterie.engine.state import Position, TrainingState, last_saved, load_optimizer, load_weights, weights_of
 from coterie.engine.workers import Workers
 from coterie.metrics.external import external_scores
@@ -35,10 +35,15 @@ FEWEST_GROUPS_SHARE = 0.5
 
 @dataclass
 class Outcome:
-    """What came of a training. `score` is that of the best state seen, None if no state was ever judged."""
+    """What came of a training.
+
+    `score` is that of the best state seen that had groups enough, None if none had; `looked` says whether any was
+    looked at.
+    """
 
     history: list[dict[str, Any]]
     score: float | None
+    looked: bool
     notes: list[str] = field(default_factory=list)
 
 
@@ -101,7 +106,9 @@ class Training:
                 self._restore_best()
             self.model.eval()
             self.encoder.eval()
-        return Outcome(self.history, self.state.best_score, self.notes)
+        candidates = {phase.name for phase in self.phases if phase.judged and phase.candidate}
+        looked = any(entry["phase"] in candidates and "score" in entry for entry in self.history)
+        return Outcome(self.history, self.state.best_score, looked, self.notes)
 
     # One epoch, one step.
 
@@ -187,8 +194,8 @@ class Training:
         # While most groups are still missing nothing changes either.
         settled = phase.stop_below is not None and changed is not None and changed < phase.stop_below
         settled = settled and self._is_whole(entry["groups"])
-        ended = settled or self._no_longer_rising(phase) or place.epoch + 1 == phase.epochs
-        if ended or entry.get("collapsed"):
+        ended = settled or place.epoch + 1 == phase.epochs
+        if self.watch is not None and (ended or entry.get("collapsed")):
             with torch.no_grad():
                 entry |= self._watched(self.model.represented(self._known.vectors()))
         if ended:
@@ -226,20 +233,12 @@ class Training:
         vectors = self._known.vectors()
         with torch.no_grad():
             self.model.settle(vectors)
-            parts = [self.model.scores(part).argmax(dim=1) for part in torch.split(vectors, 2048)]
+            parts = [self.model.scores(part).argmax(dim=1) for part in torch.split(vectors, ROWS_AT_ONCE)]
         return np.asarray(torch.cat(parts).cpu().numpy(), dtype=np.int64)
 
     def _is_whole(self, found: int) -> bool:
         asked = self.model.scores(self._known.vectors()[:1]).shape[1]
         return found >= max(min(asked, 2), FEWEST_GROUPS_SHARE * asked)
-
-    def _no_longer_rising(self, phase: Phase) -> bool:
-        looks = [entry for entry in self.history if entry["phase"] == phase.name]
-        return (
-            phase.patience is not None
-            and len(looks) > phase.patience
-            and not any(entry.get("best") for entry in looks[-phase.patience :])
-        )
 
     def _observations(self, phase: Phase) -> dict[str, float]:
         """Of one random batch, the same every epoch."""

@@ -15,6 +15,10 @@ ENCODER = "encoder"
 """The parameter group of the encoder's trainable layers; a model names its own groups as it likes."""
 
 
+ROWS_AT_ONCE = 2048
+"""Of all texts, how many go through a head together: more would only need memory."""
+
+
 @dataclass(frozen=True)
 class Phase:
     """A stretch of training with one set of losses and learning rates.
@@ -23,7 +27,7 @@ class Phase:
     and what each counts. With `warmup` the rates rise over that share of the steps; with `decay="linear"` they then
     fall to nothing. A phase whose model has no groups to show yet is not `judged`; one that only prepares the next is
     no `candidate`: its states are never the result. A phase ends early when less than `stop_below` of the texts changed
-    group in an epoch, or when the score has not risen for `patience` epochs.
+    group in an epoch.
     """
 
     name: str
@@ -36,7 +40,6 @@ class Phase:
     judged: bool = True
     candidate: bool = True
     stop_below: float | None = None
-    patience: int | None = None
 
     @property
     def trains_encoder(self) -> bool:

@@ -49,14 +49,13 @@ def similarity_guided_contrast(
     s1: Tensor,
     groups: Tensor,
     temperature: float,
-    zero_diagonal: bool = True,
 ) -> Tensor:
     """AECL (6)-(9): texts of the same group are positives too, weighted by how similar attention finds them.
 
     z are the projections and h the consistent representations of the two views, s the similarity matrices (2), and
-    groups the argmax of p(0). The diagonal of s is zeroed, so that a text's similarity to itself does not crowd out
-    the others'; `zero_diagonal=False` keeps it, as (7) is printed. (The authors' code also pairs z with z and h with h,
-    zeroes the diagonal for these alone, and so keeps it for z with h.) SIMILARITY_FLOOR is added to all of s.
+    groups the argmax of p(0). A text's similarity to itself is kept, as (7) is printed. (The authors' code also pairs z
+    with z and h with h, zeroes the diagonal for these alone, and so keeps it for z with h.) SIMILARITY_FLOOR is added
+    to all of s.
     """
     if len(z0) < 2:
         return torch.cat([z0, z1, h0, h1]).sum() * 0
@@ -65,8 +64,6 @@ def similarity_guided_contrast(
     z0_alone, z1_alone, h0_alone, h1_alone = (_log_negatives(rows @ rows.T / temperature) for rows in (z0, z1, h0, h1))
     log_l1 = torch.logaddexp(*_log_shares(z0 @ z1.T / temperature, z0_alone, z1_alone))
     same_group = groups[:, None] == groups[None, :]
-    if zero_diagonal:
-        s0, s1 = s0 - s0.diagonal().diag(), s1 - s1.diagonal().diag()
     log_l2 = [
         _log_l2(z @ h.T / temperature, z_alone, h_alone, s, same_group)
         for z, h, z_alone, h_alone, s in ((z0, h0, z0_alone, h0_alone, s0), (z1, h1, z1_alone, h1_alone, s1))

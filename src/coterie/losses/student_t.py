@@ -8,11 +8,20 @@ from torch import Tensor
 
 def student_t(z: Tensor, centres: Tensor, alpha: float = 1.0) -> Tensor:
     """DEC (1), DECCRL (5): probabilities of the centres, falling with distance; alpha degrees of freedom."""
+    return torch.softmax(_log_weights(z, centres, alpha), dim=1)
+
+
+def log_student_t(z: Tensor, centres: Tensor, alpha: float = 1.0) -> Tensor:
+    """Its logarithm, finite with finite gradients where a probability itself is too small for a number."""
+    return torch.log_softmax(_log_weights(z, centres, alpha), dim=1)
+
+
+def _log_weights(z: Tensor, centres: Tensor, alpha: float) -> Tensor:
     # Distances do not change when everything moves; near the origin their expansion loses fewest digits.
     middle = centres.detach().mean(dim=0)
     z, centres = z - middle, centres - middle
     squares = (z * z).sum(dim=1, keepdim=True) - 2 * z @ centres.T + (centres * centres).sum(dim=1)
-    return torch.softmax(-(alpha + 1) / 2 * torch.log1p(squares.clamp_min(0) / alpha), dim=1)
+    return -(alpha + 1) / 2 * torch.log1p(squares.clamp_min(0) / alpha)
 
 
 @torch.no_grad()

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from coterie.clusterers import KMeans
 from coterie.engine.batch import Batch
-from coterie.engine.phase import ENCODER, Phase
+from coterie.engine.phase import ENCODER, ROWS_AT_ONCE, Phase
 from coterie.losses.contrastive import cluster_contrast, similarity_guided_contrast, unguided_contrast
 from coterie.losses.entropy import missing_balance, row_entropy
 from coterie.losses.pseudo_labels import confident_cross_entropy, pseudo_labels
@@ -31,11 +31,18 @@ from coterie.nn.attention import Form, SampleAttention
 from coterie.nn.heads import two_layers
 
 Ablation = Literal["no-ic", "no-stage-1", "no-stage-2", "no-pg", "no-rc"]
-LEFT_OUT = {"no-stage-1": "contrast_epochs", "no-stage-2": "guided_epochs", "no-pg": "lambda2", "no-rc": "lambda3"}
+LEFT_OUT: dict[Ablation | None, tuple[str, ...]] = {
+    "no-stage-1": ("contrast_epochs",),
+    "no-stage-2": ("guided_epochs",),
+    "no-pg": ("lambda2", "threshold"),
+    "no-rc": ("lambda3",),
+}
 """What an ablation leaves no use for."""
+OF_JOINT = ("lambda3", "lambda4", "tau_cluster", "threshold")
+"""What only the third stage uses."""
 CONTRAST_STEPS = 120
 GUIDED_STEPS = 240
-JOINT_STEPS = {"fast": 250, "balanced": 100, "full": 500}
+JOINT_STEPS = {"fast": 250, "balanced": 100, "full": 250}
 PUBLISHED_EPOCHS = 70
 ENCODER_RATES = {"fast": 3e-5, "balanced": 3e-5, "full": 5e-6}
 SETTLED, AT_REST = 0.01, 0.001
@@ -67,8 +74,13 @@ class AECLSettings(DeepSettings):
     ablation: Ablation | None = None
 
     def idle(self) -> dict[str, str]:
-        left_out = LEFT_OUT.get(self.ablation or "")
-        return {**super().idle(), **({left_out: f"ablation={self.ablation}"} if left_out else {})}
+        of_joint = OF_JOINT if self.joint_epochs == 0 else ()
+        left_out = LEFT_OUT.get(self.ablation, ())
+        return {
+            **super().idle(),
+            **dict.fromkeys(of_joint, "joint_epochs=0"),
+            **dict.fromkeys(left_out, f"ablation={self.ablation}"),
+        }
 
 
 class AECL(DeepModel):
@@ -135,9 +147,7 @@ class AECL(DeepModel):
             losses["contrast"] = unguided_contrast(z0, z1, chosen.tau_instance)
         else:
             groups = p0.argmax(dim=1)
-            losses["contrast"] = similarity_guided_contrast(
-                z0, z1, h0, h1, s0, s1, groups, chosen.tau_instance, zero_diagonal=False
-            )
+            losses["contrast"] = similarity_guided_contrast(z0, z1, h0, h1, s0, s1, groups, chosen.tau_instance)
         if "pseudo" in phase.weights:
             if phase.name == GUIDED:
                 labels, keep = self.first_groups[batch.rows], torch.ones_like(batch.rows, dtype=torch.bool)
@@ -155,8 +165,8 @@ class AECL(DeepModel):
         return losses
 
     def refresh(self, vectors: Tensor, phase: Phase) -> None:
-        """As published, k-means after every epoch of the first stage gives the labels that the second learns."""
-        moved = phase.name != JOINT and phase.trains_encoder and not self.labels_fixed
+        """As published, k-means after the first stage gives the labels that the second learns."""
+        moved = phase.name == GUIDED and phase.trains_encoder and not self.labels_fixed
         if self.settings.init == "kmeans" and moved:
             means = KMeans(self.task.n_clusters, n_init=3, random_state=self.task.random_state)
             self.first_groups.copy_(torch.from_numpy(means.fit(vectors.cpu().numpy()).labels_))
@@ -168,8 +178,9 @@ class AECL(DeepModel):
 
     def represented(self, vectors: Tensor) -> Tensor:
         """H, attending to the same batch as `scores`, as it is now."""
-        z = self.project(self.scale * vectors)
-        return self.attend.towards(z, z[self.reference_rows])
+        reference = self.project(self.scale * vectors[self.reference_rows])
+        parts = torch.split(vectors, ROWS_AT_ONCE)
+        return torch.cat([self.attend.towards(self.project(self.scale * part), reference) for part in parts])
 
     def scores(self, vectors: Tensor) -> Tensor:
         scores: Tensor = self.assign(self.attend.towards(self.project(self.scale * vectors), self.reference))
@@ -188,12 +199,13 @@ class AECL(DeepModel):
     def _epochs(self) -> tuple[int, int, int]:
         """Epochs of the three stages, by rules that count steps rather than epochs (see `docs/methods/aecl.md`)."""
         chosen = self.settings
-        first, second = self.epochs_of(CONTRAST_STEPS), self.epochs_of(GUIDED_STEPS)
+        first = given(chosen.contrast_epochs, self.epochs_of(CONTRAST_STEPS))
+        second = given(chosen.guided_epochs, self.epochs_of(GUIDED_STEPS))
         third = self.epochs_of(JOINT_STEPS[self.task.effort])
         if self.task.effort == "full":
-            third = max(1, PUBLISHED_EPOCHS - first - second)
-        first = 0 if chosen.ablation == "no-stage-1" else given(chosen.contrast_epochs, first)
-        second = 0 if chosen.ablation == "no-stage-2" else given(chosen.guided_epochs, second)
+            third = max(third, PUBLISHED_EPOCHS - first - second)
+        first = 0 if chosen.ablation == "no-stage-1" else first
+        second = 0 if chosen.ablation == "no-stage-2" else second
         return first, second, given(chosen.joint_epochs, third)
 
     def _lambda4(self) -> float:

@@ -7,16 +7,15 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from coterie.losses.student_t import student_t, target_distribution
+from coterie.engine.phase import ROWS_AT_ONCE
+from coterie.losses.student_t import log_student_t, student_t, target_distribution
 from coterie.methods.deep_model import DeepModel, Task
-
-SCORED_ROWS = 2048
 
 
 class Centres(DeepModel):
     """A centre for every group, first at the mean of the first groups, and a target for every text.
 
-    Centres have `dimensions` coordinates, by default those of the vectors.
+    Centres have `dimensions` coordinates, by default those of the vectors. A text is assigned to them by Student's t.
     """
 
     only_for_training: ClassVar[tuple[str, ...]] = ("first_groups", "target", "placed")
@@ -29,6 +28,11 @@ class Centres(DeepModel):
         self.register_buffer("target", torch.zeros(task.rows, task.n_clusters))
         self.register_buffer("placed", torch.zeros((), dtype=torch.bool))
 
+    @property
+    def alpha(self) -> float:
+        """Degrees of freedom of the assignment."""
+        return float(self.settings.alpha)
+
     def places(self, vectors: Tensor) -> Tensor:
         """Where texts with these vectors are among the centres."""
         return torch.as_tensor(self.scale * vectors)
@@ -36,7 +40,7 @@ class Centres(DeepModel):
     @torch.no_grad()
     def all_places(self, vectors: Tensor) -> Tensor:
         """The same for any number of texts."""
-        return torch.cat([self.places(part) for part in torch.split(vectors, SCORED_ROWS)])
+        return torch.cat([self.places(part) for part in torch.split(vectors, ROWS_AT_ONCE)])
 
     def represented(self, vectors: Tensor) -> Tensor:
         return self.all_places(vectors)
@@ -59,8 +63,13 @@ class Centres(DeepModel):
         sums = torch.zeros_like(self.centres).index_add_(0, groups, self.all_places(vectors))
         return sums / groups.bincount(minlength=len(sums)).clamp_min(1)[:, None]
 
+    def scores(self, vectors: Tensor) -> Tensor:
+        return log_student_t(self.places(vectors), self.centres, self.alpha)
+
     @torch.no_grad()
-    def renew_target(self, vectors: Tensor, alpha: float) -> None:
+    def renew_target(self, vectors: Tensor) -> None:
         """The target distribution over all texts."""
-        parts = [student_t(part, self.centres, alpha) for part in torch.split(self.all_places(vectors), SCORED_ROWS)]
+        parts = [
+            student_t(part, self.centres, self.alpha) for part in torch.split(self.all_places(vectors), ROWS_AT_ONCE)
+        ]
         self.target.copy_(target_distribution(torch.cat(parts)))

@@ -52,10 +52,20 @@ class ClusterBERTSettings(TSDAESettings):
     round_epochs: int | None = None
     hardening_epochs: int | None = None
     ablation: Literal["no-reconstruction"] | None = None
+    of_trained_encoder: ClassVar[tuple[str, ...]] = (
+        *TSDAESettings.of_trained_encoder, "adaptation_epochs", "told_every", "ablation",
+    )  # fmt: skip
 
     def idle(self) -> dict[str, str]:
         rebuilding = ("adaptation_epochs", "told_every") if self.ablation else ()
-        return {**super().idle(), **dict.fromkeys(rebuilding, f"ablation={self.ablation}")}
+        clustering = ("round_epochs", "lambda_clustering") if self.rounds == 0 else ()
+        hardening = ("lambda_hardening",) if self.hardening_epochs == 0 else ()
+        return {
+            **super().idle(),
+            **dict.fromkeys(rebuilding, f"ablation={self.ablation}"),
+            **dict.fromkeys(clustering, "rounds=0"),
+            **dict.fromkeys(hardening, "hardening_epochs=0"),
+        }
 
 
 class ClusterBERT(TSDAE):
@@ -71,16 +81,18 @@ class ClusterBERT(TSDAE):
         super().__init__(settings, task)
         self.head = nn.Linear(task.width, task.n_clusters)
         self.register_buffer("target", torch.zeros(task.rows, task.n_clusters))
+        self._grouped: tuple[Tensor, Labels] | None = None
         self._surveyed: tuple[Tensor, dict[str, Any]] | None = None
 
     def leave(self) -> None:
         super().leave()
-        self._surveyed = None
+        self._grouped = self._surveyed = None
 
     @classmethod
     def epochs_in_all(cls, settings: Any) -> int:
         round_epochs, last = (given(n, PUBLISHED_EPOCHS) for n in (settings.round_epochs, settings.hardening_epochs))
-        return int(settings.adaptation_epochs + settings.rounds * round_epochs + last)
+        adaptation = 0 if settings.ablation else settings.adaptation_epochs
+        return int(adaptation + settings.rounds * round_epochs + last)
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         return {**super().parameter_groups(), "head": list(self.head.parameters())}
@@ -137,26 +149,28 @@ class ClusterBERT(TSDAE):
 
     def _cluster(self, vectors: Tensor, is_first: bool) -> None:
         """Groups by k-means, as published; from the two-view start on, k-means goes on from the groups there are."""
-        points, groups = vectors.cpu().numpy(), self.first_groups.cpu().numpy()
+        groups = self.first_groups.cpu().numpy()
         if self.settings.init == "kmeans":
-            found = self._kmeans(points)
+            found = self._kmeans(vectors)
         elif is_first:
             return
         else:
-            found = continued(points, groups, self.task.n_clusters)
+            found = continued(vectors.cpu().numpy(), groups, self.task.n_clusters)
         # A group that is mostly the same keeps its number, or the head would have to learn all of them anew.
         self.first_groups.copy_(torch.from_numpy(numbered_like(found, groups, self.task.n_clusters)))
 
-    def _kmeans(self, points: Matrix) -> Labels:
-        means = KMeans(self.task.n_clusters, n_init=RESTARTS, random_state=self.task.random_state)
-        return np.asarray(means.fit(points).labels_, dtype=np.int64)
+    def _kmeans(self, vectors: Tensor) -> Labels:
+        """Of the same vectors they are found once, for the survey and for the round after it."""
+        if self._grouped is None or self._grouped[0] is not vectors:
+            means = KMeans(self.task.n_clusters, n_init=RESTARTS, random_state=self.task.random_state)
+            self._grouped = (vectors, np.asarray(means.fit(vectors.cpu().numpy()).labels_, dtype=np.int64))
+        return self._grouped[1]
 
     def survey(self, vectors: Tensor, phase: Phase | None) -> dict[str, Any]:
         """Silhouette and Dunn index of k-means on the vectors (figure 3)."""
         # While the encoder stands still they are the same.
         if self._surveyed is None or self._surveyed[0] is not vectors:
-            points = vectors.cpu().numpy()
-            self._surveyed = (vectors, finite(internal_scores(points, self._kmeans(points))))
+            self._surveyed = (vectors, finite(internal_scores(vectors.cpu().numpy(), self._kmeans(vectors))))
         return self._surveyed[1]
 
     def scores(self, vectors: Tensor) -> Tensor:
@@ -165,12 +179,10 @@ class ClusterBERT(TSDAE):
 
 def continued(points: Matrix, groups: Labels, n_clusters: int) -> Labels:
     """k-means from the means of these groups."""
-    from sklearn.cluster import KMeans  # ours does not take first centres
-
     sums = np.zeros((n_clusters, points.shape[1]), dtype=points.dtype)
     np.add.at(sums, groups, points)
     means = sums / np.maximum(np.bincount(groups, minlength=n_clusters), 1)[:, None].astype(points.dtype)
-    return np.asarray(KMeans(n_clusters, init=means, n_init=1).fit(points).labels_, dtype=np.int64)
+    return np.asarray(KMeans(n_clusters, init=means).fit(points).labels_, dtype=np.int64)
 
 
 def numbered_like(labels: Labels, before: Labels, n_clusters: int) -> Labels:

@@ -28,17 +28,18 @@ class DEC(Autoencoding):
     settings: AutoencoderSettings
     settings_class: ClassVar[type[TrainedSettings]] = AutoencoderSettings
 
+    @property
+    def alpha(self) -> float:
+        return ALPHA
+
     def clustering_weights(self) -> dict[str, float]:
         return {"cluster": 1.0}
 
     def clustering_losses(self, x: Tensor, codes: Tensor, rows: Tensor) -> dict[str, Tensor]:
-        assigned = student_t(codes, self.centres, ALPHA)
+        assigned = student_t(codes, self.centres, self.alpha)
         return {"cluster": kl_to_target(assigned, self.target[rows])}
 
     def refresh(self, vectors: Tensor, phase: Phase) -> None:
         super().refresh(vectors, phase)
         if phase.name == CLUSTERING:
-            self.renew_target(vectors, ALPHA)
-
-    def scores(self, vectors: Tensor) -> Tensor:
-        return student_t(self.places(vectors), self.centres, ALPHA).log()
+            self.renew_target(vectors)

@@ -30,7 +30,7 @@ from coterie.engine.batch import Batch
 from coterie.engine.phase import ENCODER, Phase
 from coterie.features.counted import CountedWords
 from coterie.losses.contrastive import cross_view_contrast
-from coterie.losses.student_t import kl_to_target, student_t
+from coterie.losses.student_t import kl_to_target, log_student_t
 from coterie.methods.centres import Centres
 from coterie.methods.deep_model import DeepSettings, Task, given
 from coterie.methods.topics import TopicLearner
@@ -129,12 +129,13 @@ class DECCRL(Centres):
         if not self.placed:
             self._keep_distances(self.scale * vectors)
         self.start_at_first_groups(vectors)
-        self.renew_target(vectors, self.settings.alpha)
+        self.renew_target(vectors)
 
     def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:
         chosen = self.settings
         h = self.places(batch.vectors(0))
-        assigned = student_t(h, self.centres, chosen.alpha)
+        log_assigned = log_student_t(h, self.centres, self.alpha)
+        assigned = log_assigned.exp()
         losses = {}
         if phase.name == JOINT:
             first, second = (self.contrast(self.project(self.view(batch, view, phase))) for view in (1, 2))
@@ -143,7 +144,7 @@ class DECCRL(Centres):
         if chosen.crl == "etm":
             bags = Bags.of(self.words.counts[batch.rows.cpu().numpy()], batch.rows.device)
             if phase.name == JOINT:
-                rebuilt = self.topics.losses_of_all(bags, assigned.log(), self.centres)
+                rebuilt = self.topics.losses_of_all(bags, log_assigned, self.centres)
             else:
                 rebuilt = self.topics.losses(bags, assigned.argmax(dim=1), self.centres)
             losses["reconstruction"], losses["kl"] = rebuilt
@@ -154,9 +155,6 @@ class DECCRL(Centres):
     def places(self, vectors: Tensor) -> Tensor:
         h: Tensor = self.project(self.scale * vectors)
         return h
-
-    def scores(self, vectors: Tensor) -> Tensor:
-        return student_t(self.places(vectors), self.centres, self.settings.alpha).log()
 
     def topics_of(self, groups: Labels, vectors: Tensor) -> TopicLearner | None:
         """Whichever groups were kept, the topics go on from their means."""

@@ -1,8 +1,8 @@
 """What every trained method shares: first groups, views, training, and a comparison with where it began.
 
-Training can make things worse. So there are up to three candidates in the end: the groups that training began with,
-those of the trained head, and, where the encoder was trained, those that the beginning's own procedure finds with the
-trained encoder. `judge` tells which of them is kept.
+Training can make things worse. So there are several candidates in the end: the groups that training began with, those
+of the trained head, and, where the encoder was trained, those that the beginning's own procedure finds with the trained
+encoder, and k-means where that is the published read-out. `judge` tells which of them is kept.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 import numpy as np
 import torch
@@ -31,8 +31,10 @@ from coterie.methods.duet import Duet
 from coterie.methods.head import Head
 from coterie.methods.judge import Judge, best_of
 from coterie.methods.linear import learnt_groups
+from coterie.methods.nearest_centre import TooFewDifferentError
 from coterie.methods.two_step import TwoStep
-from coterie.nn.encoder import TrainableEncoder
+from coterie.nn.encoder import TrainableEncoder, first_trainable
+from coterie.nn.families import read_architecture
 from coterie.nn.layers import has_bfloat16
 from coterie.nn.texts import StillTexts, TrainingTexts
 from coterie.types import Labels, Look, Matrix, Progress, silent
@@ -40,11 +42,13 @@ from coterie.types import Labels, Look, Matrix, Progress, silent
 if TYPE_CHECKING:
     from coterie.features.counted import CountedWords
 
-CODE_VERSION = 7
+CODE_VERSION = 8
 """To be raised when training gives other numbers: checkpoints of the old code are then not used."""
 
 MOST_AUGMENTATIONS = 8
 RESTARTS = 10
+NEVER_TOLD = "the trained head never told half of the groups apart, and is left out"
+NEVER_TRAINED = "no epoch trained groups, so there is no trained head"
 TRAINED_HEAD = "trained head"
 """The candidate that the head of the trained model gives, with the vectors of the trained encoder."""
 
@@ -68,6 +72,7 @@ class Deep:
             )
 
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
+        self._check_layers()
         words = self._words(texts, progress)
         start, before = self._groups_by(self.encoder, texts, n_clusters, progress)
         judge = Judge(before, self.random_state)
@@ -76,20 +81,23 @@ class Deep:
         model, encoder, outcome = self._train(views, n_clusters, start.labels, words, judge, key, progress)
         features = self.encoder.with_weights(encoder.tuned_weights() if _is_trained(encoder) else {})
         candidates, judges, notes = {f"{self.settings.init} start": start}, [judge], list(outcome.notes)
-        if outcome.score is not None:
-            head, told = self._head(features, texts, n_clusters, model, progress)
-            candidates[TRAINED_HEAD] = head
-            if told < n_clusters:
-                notes.append(
-                    f"the trained head tells {told} groups apart: the widest were cut in two to have {n_clusters}"
-                )
-        elif not notes:
-            notes.append("the trained head never told half of the groups apart, and is left out")
-        # Stopped by a guard before there was a state to go back to, an encoder is not worth a look.
-        if _is_trained(encoder) and (outcome.score is not None or not outcome.notes):
-            again, after = self._grouped_again(features, texts, n_clusters, progress)
-            candidates |= again
-            judges.append(Judge(after, self.random_state))
+        try:
+            if outcome.score is not None:
+                head, told = self._head(features, texts, n_clusters, model, progress)
+                candidates[TRAINED_HEAD] = head
+                if told < n_clusters:
+                    notes.append(
+                        f"the trained head tells {told} groups apart: the widest were cut in two to have {n_clusters}"
+                    )
+            elif not notes:
+                notes.append(NEVER_TOLD if outcome.looked else NEVER_TRAINED)
+            # Stopped by a guard before there was a state to go back to, an encoder is not worth a look.
+            if _is_trained(encoder) and (outcome.score is not None or not outcome.notes):
+                again, after = self._grouped_again(features, texts, n_clusters, progress)
+                candidates |= again
+                judges.append(Judge(after, self.random_state))
+        except TooFewDifferentError as error:
+            notes.append(f"after training only {error.found:,} texts can be told apart: what it gave is left out")
         wanted = None if self.settings.undo else self._published(candidates)
         fit, evidence = best_of(candidates, judges, _trained(self.settings.init), wanted)
         fit.candidates = candidates
@@ -136,6 +144,7 @@ class Deep:
 
     def tune(self, texts: Sequence[str], progress: Progress) -> tuple[TransformerEncoder, Matrix, list[dict[str, Any]]]:
         """The encoder trained on these texts without any groups, its vectors of them, and the history."""
+        self._check_layers()
         views = [texts, *self._augmented(texts, progress)]
         no_groups = np.zeros(len(texts), dtype=np.int64)
         key = self._key(1, views, no_groups)
@@ -179,8 +188,7 @@ class Deep:
         self, views: Sequence[Sequence[str]], workers: Workers, progress: Progress
     ) -> tuple[nn.Module, StillTexts | TrainingTexts]:
         """The encoder as far as it is trained, and the texts as it reads them."""
-        layers = self.settings.trainable_layers
-        layers = self.model.layers_by_effort[self.effort] if layers is None else layers
+        layers = self._layers
         if layers == 0:
             # A view is the text disturbed, and 8 bits disturb it far less: it is encoded in half the time.
             quick = self.encoder.in_8_bits()
@@ -191,12 +199,25 @@ class Deep:
             trainable_layers=layers,
             pooling=self.encoder.pooling,
             dropout=DROPOUT if self.settings.augment == "dropout" else 0.0,
-            bf16=has_bfloat16() if self.settings.bf16 is None else self.settings.bf16,
+            bf16=self._bf16,
         )
         # All views go forward before one goes backward.
         encoder.saved_bytes //= 1 + self.model.augmentations
         tokens = [self.encoder.tokens(view, progress) for view in views]
         return encoder, TrainingTexts(encoder.to(workers.device), tokens, progress)
+
+    @property
+    def _layers(self) -> int | Literal["all"]:
+        return self.model.trained_layers(self.settings, self.effort)
+
+    @property
+    def _bf16(self) -> bool:
+        return has_bfloat16() if self.settings.bf16 is None else bool(self.settings.bf16)
+
+    def _check_layers(self) -> None:
+        """Before anything is encoded: whether so many layers of this encoder can be trained."""
+        if self._layers != 0:
+            first_trainable(self._layers, read_architecture(self.encoder.checkpoint).layers)
 
     def _augmentations(self) -> int:
         """How many other views of every text are learnt from."""
@@ -242,7 +263,8 @@ class Deep:
         for view in views:
             digest.update(json.dumps(list(view)).encode())
         settings = json.dumps({**asdict(self.settings), "effort": self.effort, "seed": self.random_state})
-        encoder = f"{self.encoder.checkpoint.fingerprint} {self.encoder.pooling} {self.encoder.max_length}"
+        own, rounded = self.encoder, self._layers != 0 and self._bf16
+        encoder = f"{own.checkpoint.fingerprint} {own.pooling} {own.max_length} {own.precision} {rounded}"
         return [self.name, str(CODE_VERSION), torch.__version__, settings, encoder, str(n_clusters), digest.hexdigest()]
 
     def _head(
@@ -272,6 +294,8 @@ def filled_up(labels: Labels, vectors: Matrix, n_clusters: int) -> Labels:
             for group in range(new)
         ]
         widest = np.flatnonzero(labels == int(np.argmax(spread)))
+        if (vectors[widest] == vectors[widest[0]]).all():
+            raise TooFewDifferentError(n_clusters, new)
         halves = KMeans(2, n_init=3, random_state=0).fit(vectors[widest]).labels_
         labels[widest[halves == 1]] = new
     return labels

@@ -53,6 +53,8 @@ class DeepSettings(TrainedSettings):
     augment: Augment = "eda"
     augment_rate: float | None = None
     bf16: bool | None = None
+    of_trained_encoder: ClassVar[tuple[str, ...]] = ("encoder_rate", "bf16")
+    """Settings that mean something only where the encoder is trained."""
 
     def idle(self) -> dict[str, str]:
         return {"augment_rate": f"augment={self.augment}"} if self.augment == "dropout" else {}
@@ -116,6 +118,12 @@ class DeepModel(Model):
     def begin(self, groups: Labels) -> None:
         """Takes over the groups that training starts from."""
         self.first_groups.copy_(torch.from_numpy(groups))
+
+    @classmethod
+    def trained_layers(cls, settings: DeepSettings, effort: str) -> int | Literal["all"]:
+        """How many layers of the encoder are trained, from the top."""
+        layers = settings.trainable_layers
+        return cls.layers_by_effort[effort] if layers is None else layers
 
     @classmethod
     def views_wanted(cls, settings: DeepSettings, effort: str) -> int:

@@ -44,6 +44,10 @@ class DeepOnFeatures(Deep):
         fit.history = [*getattr(self.features, "history", ()), *fit.history]
         return fit
 
+    @property
+    def _layers(self) -> int:
+        return 0
+
     def _augmentations(self) -> int:
         return 0
 

@@ -65,15 +65,12 @@ class SCCL(Centres):
 
     def refresh(self, vectors: Tensor, phase: Phase) -> None:
         self.start_at_first_groups(vectors)
-        self.renew_target(vectors, self.settings.alpha)
+        self.renew_target(vectors)
 
     def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:
         first, second = (self.contrast(self.view(batch, view, phase)) for view in (1, 2))
-        assigned = student_t(self.places(batch.vectors(0)), self.centres, self.settings.alpha)
+        assigned = student_t(self.places(batch.vectors(0)), self.centres, self.alpha)
         return {
             "contrast": instance_contrast(first, second, self.settings.temperature),
             "cluster": kl_to_target(assigned, self.target[batch.rows]),
         }
-
-    def scores(self, vectors: Tensor) -> Tensor:
-        return student_t(self.places(vectors), self.centres, self.settings.alpha).log()

@@ -161,12 +161,15 @@ class SelfTaught:
         forget_checkpoints(*key)
         return fit
 
+    @property
+    def _bf16(self) -> bool:
+        return has_bfloat16() if self.settings.bf16 is None else bool(self.settings.bf16)
+
     def _untrained(self, texts: Sequence[str]) -> WordNetwork:
-        chosen = self.settings
-        bf16 = has_bfloat16() if chosen.bf16 is None else chosen.bf16
         return WordNetwork.untrained(
-            texts, word_vectors=self.word_vectors, longest=chosen.max_words, bf16=bf16, random_state=self.random_state
-        )
+            texts, word_vectors=self.word_vectors, longest=self.settings.max_words, bf16=self._bf16,
+            random_state=self.random_state,
+        )  # fmt: skip
 
     def _found(self, texts: Sequence[str], groups: int, progress: Progress) -> list[PreClustering]:
         """Every pre-clustering; features that several of them use are made once."""
@@ -238,7 +241,8 @@ class SelfTaught:
         return KMeans(groups, n_init=RESTARTS, random_state=self.random_state).fit(vectors).labels_
 
     def _key(self, texts: Sequence[str], found: Sequence[PreClustering], network: WordNetwork) -> list[str]:
-        settings = json.dumps({**asdict(self.settings), "effort": self.effort, "seed": self.random_state})
+        own = {**asdict(self.settings), "bf16": self._bf16}
+        settings = json.dumps({**own, "effort": self.effort, "seed": self.random_state})
         digest = hashlib.sha256(digest_of(texts).encode())
         for part in found:
             digest.update(np.ascontiguousarray(part.vectors).data)

@@ -44,7 +44,7 @@ ANY, FROM_ONE, DIVISOR, SHARE = Range(), Range(1), Range(above=True), Range(most
 RANGES = {
     **dict.fromkeys(["batch_size", "dimensions", "interval", "layers", "max_words", "neighbours"], FROM_ONE),
     **dict.fromkeys(["round_epochs", "told_every", "topics", "words"], FROM_ONE),
-    **dict.fromkeys(["alpha", "epsilon", "tau_cluster", "tau_instance", "temperature"], DIVISOR),
+    **dict.fromkeys(["alpha", "balance", "epsilon", "tau_cluster", "tau_instance", "temperature"], DIVISOR),
     **dict.fromkeys(["augment_rate", "delta", "threshold"], SHARE),
     **dict.fromkeys(["lambda_clustering", "lambda_hardening", "masked_share"], Range(most=1, above=True)),
     "r": Range(2),
@@ -72,12 +72,17 @@ def read_settings(
                 f"setting {name}={value!r} of the method {method!r} does not fit: give {_said(kinds[name], allowed)}"
             )
     chosen = settings_class(**given)
-    for name, cause in chosen.idle().items():
+    refuse_idle(chosen.idle(), given, method)
+    return chosen
+
+
+def refuse_idle(idle: Mapping[str, str], given: Collection[str], method: str) -> None:
+    """An error if one of these was given; it names what leaves no use for it."""
+    for name, cause in idle.items():
         if name in given:
             raise ConfigError(
                 f"the setting {name!r} is of no use to the method {method!r} with {cause}: leave it out, or change that"
             )
-    return chosen
 
 
 def _fits(value: Any, kind: Any, allowed: Range) -> bool:

@@ -56,6 +56,4 @@ class Tuning(DeepModel):
     @classmethod
     def noised_views(cls, settings: DeepSettings, effort: str, epochs: int) -> int:
         """As many as there are epochs where nothing about a view can be kept, else a few."""
-        layers = settings.trainable_layers
-        layers = cls.layers_by_effort[effort] if layers is None else layers
-        return epochs if layers == "all" else min(epochs, FIXED_VIEWS)
+        return epochs if cls.trained_layers(settings, effort) == "all" else min(epochs, FIXED_VIEWS)

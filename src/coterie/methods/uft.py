@@ -7,7 +7,7 @@ while the texts' vectors are drawn to centres.
     L_m      -log p of the masked tokens             `losses.tokens`, at the masked places only
     (2)      KL(P || Q)                              `losses.student_t.kl_to_target`
     (3)      Q, Student-t assignment                 `losses.student_t.student_t`
-    (4)      the group with the highest q            `UFT.scores`
+    (4)      the group with the highest q            `Centres.scores`
     (5)      P, once an epoch, of unmasked texts     `Centres.renew_target`
 
 Ablations (Table 2): `masked_lm=False`, `pooling="cls"`. Deviations: `docs/methods/uft.md`.
@@ -49,6 +49,8 @@ class UFTSettings(TuningSettings):
     masked_share: float = 0.1
     masked_lm: bool = True
     epochs: int | None = None
+
+    of_trained_encoder: ClassVar[tuple[str, ...]] = (*TuningSettings.of_trained_encoder, "masked_share", "masked_lm")
 
     def idle(self) -> dict[str, str]:
         return {"augment_rate": f"augment={self.augment}"}
@@ -99,7 +101,7 @@ class UFT(Centres, Tuning):
         self.next_turn()
         if phase.name == JOINT:
             self.start_at_first_groups(vectors)
-            self.renew_target(vectors, self.settings.alpha)
+            self.renew_target(vectors)
 
     def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:
         if self.masked is None:
@@ -113,15 +115,12 @@ class UFT(Centres, Tuning):
         return {"cluster": self._cluster(batch, vectors), "masked": mean_surprise(surprise)}
 
     def _cluster(self, batch: Batch, vectors: Tensor) -> Tensor:
-        assigned = student_t(self.scale * vectors, self.centres, self.settings.alpha)
+        assigned = student_t(self.places(vectors), self.centres, self.alpha)
         return kl_to_target(assigned, self.target[batch.rows])
 
     def survey(self, vectors: Tensor, phase: Phase | None) -> dict[str, Any]:
         told = self.masked.accuracy() if self.masked and phase and phase.name == NEW_HEAD else None
         return {} if told is None else {"held_out": told}
-
-    def scores(self, vectors: Tensor) -> Tensor:
-        return student_t(self.scale * vectors, self.centres, self.settings.alpha).log()
 
     @property
     def _epochs(self) -> int:

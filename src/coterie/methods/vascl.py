@@ -13,6 +13,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from coterie.clusterers import KMeans
 from coterie.engine.batch import Batch
 from coterie.engine.phase import ENCODER, Phase
 from coterie.losses.contrastive import instance_contrast
@@ -73,9 +74,7 @@ class VaSCL(Centres):
 
     def settle(self, vectors: Tensor) -> None:
         """k-means from where the centres were, so that a group keeps its number."""
-        from sklearn.cluster import KMeans  # ours does not take first centres
-
-        means = KMeans(self.task.n_clusters, init=self.centres.detach().cpu().numpy() / self.scale, n_init=1)
+        means = KMeans(self.task.n_clusters, init=self.centres.detach().cpu().numpy() / self.scale)
         found = means.fit(vectors.cpu().numpy()).cluster_centers_
         self.centres.copy_(self.scale * torch.from_numpy(found).to(self.centres))
 

@@ -43,7 +43,8 @@ class CorpusHead(nn.Module):
         vocabulary, counts = np.unique(ids.astype(np.int64), return_counts=True)
         self._encoder = (encoder,)  # in a tuple, or its weights would be the head's
         self.register_buffer("vocabulary", torch.from_numpy(vocabulary), persistent=False)
-        words = encoder.words.detach()[self.vocabulary]
+        # The encoder may have been moved already; a head is moved when all of it is there.
+        words = encoder.words.detach()[self.vocabulary].cpu()
         self.tied = TiedHead(words, torch.from_numpy(counts).float(), encoder.architecture.eps)
         published = _published(encoder, self.vocabulary)
         self.published = published is not None

@@ -64,7 +64,7 @@ class TrainableEncoder(torch.nn.Module):
         if not 0 <= dropout < 1:
             raise ConfigError(f"dropout={dropout} is no share: use 0 or more and less than 1")
         self.architecture = read_architecture(checkpoint)
-        self.first_trainable = _first_trainable(trainable_layers, self.architecture.layers)
+        self.first_trainable = first_trainable(trainable_layers, self.architecture.layers)
         self.whole = trainable_layers == "all"
         self.checkpoint, self.pooling, self.dropout, self.bf16 = checkpoint, pooling, dropout, bf16
         self.width, self.longest = self.architecture.width, self.architecture.longest
@@ -260,7 +260,8 @@ def _through(layers: Iterable[torch.nn.Module], x: Tensor, groups: Groups, causa
     return x[:tokens]
 
 
-def _first_trainable(trainable_layers: int | Literal["all"], layers: int) -> int:
+def first_trainable(trainable_layers: int | Literal["all"], layers: int) -> int:
+    """The lowest layer that is trained of an encoder with so many; an error where it has not as many."""
     if trainable_layers == "all":
         return 0
     if isinstance(trainable_layers, bool) or not isinstance(trainable_layers, int):

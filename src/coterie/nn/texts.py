@@ -100,7 +100,8 @@ class StillTexts:
     """One or several views of the same texts for an encoder that is not trained: their vectors, once and for all."""
 
     def __init__(self, views: Sequence[Matrix], device: torch.device) -> None:
-        self._views = [torch.from_numpy(np.array(view)).to(device) for view in views]
+        writeable = [view if view.flags.writeable else np.array(view) for view in views]
+        self._views = [torch.from_numpy(view).to(device) for view in writeable]
         self.width = self._views[0].shape[1]
 
     def __len__(self) -> int:
@@ -109,7 +110,9 @@ class StillTexts:
     def encode(self, view: int, rows: NDArray[np.int64]) -> Tensor:
         return self._views[view][torch.from_numpy(rows)]
 
-    encode_all = encode
+    def encode_all(self, view: int, rows: NDArray[np.int64]) -> Tensor:
+        """The same for a share of the texts in order; of all of them no copy is made."""
+        return self._views[view] if len(rows) == len(self) else self.encode(view, rows)
 
 
 class _Distinct:

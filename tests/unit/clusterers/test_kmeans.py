@@ -86,3 +86,29 @@ def test_spherical_looks_at_directions_only() -> None:
 def test_impossible_numbers_of_groups_are_refused(k: int) -> None:
     with pytest.raises(ConfigError, match=f"n_clusters={k}"):
         KMeans(k).fit(cloud(10))
+
+
+def test_first_centres_that_are_given() -> None:
+    rows = cloud(300, 4).astype(np.float64)
+    first = rows[[3, 50, 200]]
+    ours = KMeans(3, init=first, n_init=7, tol=0).fit(rows)
+    theirs = SklearnKMeans(3, init=first, n_init=1, tol=0).fit(rows)
+    np.testing.assert_allclose(ours.cluster_centers_, theirs.cluster_centers_, atol=1e-9)
+    np.testing.assert_array_equal(ours.labels_, theirs.labels_)
+    np.testing.assert_array_equal(first, rows[[3, 50, 200]])
+    turned = KMeans(3, init=first[::-1], tol=0).fit(rows)
+    np.testing.assert_array_equal(turned.labels_, 2 - ours.labels_)
+
+
+def test_first_centres_on_the_sphere() -> None:
+    rows = cloud(300, 4).astype(np.float64)
+    near, far = (SphericalKMeans(3, init=scale * rows[:3]).fit(rows) for scale in (1, 100))
+    np.testing.assert_allclose(near.cluster_centers_, far.cluster_centers_)
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (3, 5)])
+def test_first_centres_of_another_shape(shape: tuple[int, int]) -> None:
+    with pytest.raises(
+        ConfigError, match=r"init has the shape .*, and the first centres of 3 groups would have \(3, 4\)"
+    ):
+        KMeans(3, init=np.zeros(shape)).fit(cloud(10, 4))

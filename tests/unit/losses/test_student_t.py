@@ -9,7 +9,7 @@ import torch
 from scipy.stats import entropy
 from torch import Tensor
 
-from coterie.losses.student_t import kl_to_target, student_t, target_distribution
+from coterie.losses.student_t import kl_to_target, log_student_t, student_t, target_distribution
 
 
 def normal(*shape: int, seed: int = 0) -> Tensor:
@@ -118,3 +118,22 @@ def test_kl_at_zero_and_one_is_finite() -> None:
     loss.backward()
     assert q.grad is not None
     assert torch.isfinite(q.grad).all()
+
+
+@pytest.mark.parametrize("alpha", [1.0, 10.0])
+def test_the_logarithm(alpha: float) -> None:
+    z, centres = normal(6, 3), normal(4, 3, seed=1)
+    torch.testing.assert_close(log_student_t(z, centres, alpha), student_t(z, centres, alpha).log())
+
+
+def test_the_logarithm_where_a_probability_is_too_small_for_a_number() -> None:
+    z = torch.tensor([[0.0, 0.0]], requires_grad=True)
+    centres = torch.tensor([[0.0, 0.0], [30.0, 0.0]])
+    assert student_t(z, centres, 1000.0)[0, 1] == 0
+    # -(alpha + 1) / 2 log(1 + 900 / alpha), with alpha = 1000; the other centre has nearly all of it.
+    found = log_student_t(z, centres, 1000.0)
+    assert found[0, 1].item() == pytest.approx(-500.5 * math.log(1.9), rel=1e-5)
+    found[0, 1].backward()
+    assert z.grad is not None
+    assert torch.isfinite(z.grad).all()
+    assert z.grad[0, 0] > 0

@@ -27,7 +27,7 @@ THEMES = ("bread", "train", "garden", "bank")
 class FakeEncoder:
     """Texts to unit vectors by their first word, and a little by all the rest; it notes what it encodes."""
 
-    pooling, max_length = "mean", 128
+    pooling, max_length, precision = "mean", 128, "fp32"
     checkpoint = SimpleNamespace(fingerprint="fake")
 
     def __init__(self) -> None:

@@ -15,6 +15,7 @@ from coterie.losses.contrastive import cluster_contrast, similarity_guided_contr
 from coterie.losses.entropy import missing_balance, row_entropy
 from coterie.losses.pseudo_labels import confident_cross_entropy, pseudo_labels
 from coterie.methods.aecl import AECL, AECLSettings
+from coterie.methods.deep_model import Task
 from coterie.nn.attention import SampleAttention
 
 Make = Callable[..., Any]
@@ -79,7 +80,6 @@ def test_totals_of_the_stages(model_of: Make, batch_of: Make, views: list[Tensor
     made = parts_by_hand(model, views, ROWS)
     contrast = similarity_guided_contrast(
         made["z0"], made["z1"], made["h0"], made["h1"], made["s0"], made["s1"], made["p0"].argmax(dim=1), 0.8,
-        zero_diagonal=False,
     )  # fmt: skip
     log_p1 = made["p1"].log()
     first = confident_cross_entropy(log_p1, torch.from_numpy(GROUPS)[ROWS], torch.ones(7, dtype=torch.bool))
@@ -206,3 +206,26 @@ def test_evenness_by_hand(model_of: Make) -> None:
     assert evenness([5, 5], 2) == pytest.approx(1)
     assert evenness([5, 5], 4) == pytest.approx(0.5)
     assert evenness([3, 1], 2) == pytest.approx(np.exp(-(0.75 * np.log(0.75) + 0.25 * np.log(0.25))) / 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "own", "epochs"),
+    [
+        (20_000, {}, (2, 5, 63)),  # 50 steps an epoch: 120 and 240 of them, then up to the published 70 epochs
+        (20_000, {"guided_epochs": 1}, (2, 1, 67)),
+        (20_000, {"ablation": "no-stage-1"}, (0, 5, 63)),
+        (1_000, {}, (60, 120, 125)),  # 2 steps an epoch: at least 250 joint ones
+        (1_000, {"joint_epochs": 5}, (60, 120, 5)),
+    ],
+)
+def test_epochs_of_the_full_effort(rows: int, own: dict[str, Any], epochs: tuple[int, int, int]) -> None:
+    model = AECL(AECLSettings(**own), Task(8, 3, rows, "full", 0))
+    assert tuple(phase.epochs for phase in model.phases()) == epochs
+
+
+def test_all_texts_are_seen_in_parts(model_of: Make) -> None:
+    vectors = torch.randn(5000, 12, generator=torch.Generator().manual_seed(0))
+    model = model_of(AECL, AECLSettings(), np.arange(5000) % 4, 12).eval()
+    with torch.no_grad():
+        z = model.project(model.scale * vectors)
+        torch.testing.assert_close(model.represented(vectors), model.attend.towards(z, z[model.reference_rows]))

@@ -16,14 +16,17 @@ from torch import Tensor, nn
 from coterie import TextClusterer
 from coterie.engine.phase import Phase
 from coterie.errors import ConfigError, InputError
+from coterie.features.transformer import TransformerEncoder
 from coterie.methods.aecl import AECL, AECLSettings
 from coterie.methods.base import Fit, labels_of
 from coterie.methods.deep import Deep, filled_up
 from coterie.methods.deep_model import DeepModel, DeepSettings
 from coterie.methods.duet import Duet
 from coterie.methods.head import Head
-from coterie.methods.nearest_centre import NearestCentre
+from coterie.methods.nearest_centre import NearestCentre, TooFewDifferentError
+from coterie.methods.sccl import SCCLSettings
 from coterie.metrics.external import accuracy
+from coterie.nn.layers import has_bfloat16
 from coterie.registry import DEEP, model_class
 
 Make = Callable[..., Any]
@@ -36,8 +39,9 @@ SHORT: dict[str, dict[str, Any]] = {
     "vascl": {"epochs": 2},
     **{
         name: {"layers": [32, 8], "pair_epochs": 5, "pretraining_epochs": 20, "epochs": 3}
-        for name in ("dec", "idec", "dcn", "self-train")
+        for name in ("dec", "idec", "dcn")
     },
+    "self-train": {"layers": [32, 8], "pretraining_epochs": 20, "epochs": 3},
     "uft": {"epochs": 2},
     "clusterbert": {"adaptation_epochs": 1, "round_epochs": 5, "hardening_epochs": 1},
 }
@@ -217,6 +221,40 @@ def test_the_widest_group_is_cut_until_there_are_enough(k: int) -> None:
     np.testing.assert_array_equal(labels, np.repeat([0, 4, 9], 20))
 
 
+def test_nothing_is_cut_where_all_are_alike() -> None:
+    vectors = np.repeat(np.eye(2, dtype=np.float32), 5, axis=0)
+    with pytest.raises(TooFewDifferentError) as error:
+        filled_up(np.repeat([0, 1], 5), vectors, 3)
+    assert error.value.found == 2
+
+
+def test_what_cannot_tell_texts_apart_after_training_is_left_out(
+    fake_encoder: Any, themed: Any, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def collapsed(self: Deep, *args: Any) -> tuple[Fit, int]:
+        raise TooFewDifferentError(4, 2)
+
+    monkeypatch.setattr(Deep, "_head", collapsed)
+    fit = method_of(stub_with(means(fake_encoder.encode(themed[0]), themed[1])), fake_encoder).fit(themed[0], 4)
+    assert [entry["candidate"] for entry in fit.evidence if entry.get("kept")] == ["two-view start"]
+    assert fit.evidence[-1]["note"].startswith("after training only 2 texts can be told apart")
+
+
+def test_a_head_that_no_epoch_has_trained(fake_encoder: Any, themed: Any, own_folder: Path) -> None:
+    fit = method_of(model_class("sccl"), fake_encoder, SCCLSettings(epochs=0, augment="dropout")).fit(themed[0], 4)
+    assert fit.evidence[-1]["note"] == "no epoch trained groups, so there is no trained head"
+
+
+# Refused before anything is encoded
+
+
+def test_layers_that_the_encoder_has_not(fake_encoder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = TransformerEncoder("minilm")
+    monkeypatch.setattr(TransformerEncoder, "encode", lambda *args: pytest.fail("it was encoded"))
+    with pytest.raises(ConfigError, match="trainable_layers=9: this encoder has 6"):
+        method_of(AECL, encoder, AECLSettings(trainable_layers=9)).fit(["one text", "two texts"], 2)
+
+
 # Every trained method, its own head kept
 
 
@@ -353,6 +391,18 @@ def test_the_seed_alone_makes_another_place(fake_encoder: Any, themed: Any) -> N
         for seed in (0, 0, 1)
     ]
     assert keys[0] == keys[1] != keys[2]
+
+
+def test_what_rounds_otherwise_makes_another_place(themed: Any) -> None:
+    def key(precision: Any, **own: Any) -> list[str]:
+        return method_of(AECL, TransformerEncoder(precision=precision), AECLSettings(**own))._key(
+            4, [themed[0]], themed[1]
+        )
+
+    plain = key("fp32", trainable_layers=2, bf16=has_bfloat16())
+    assert key("int8", trainable_layers=2, bf16=has_bfloat16())[4] != plain[4]
+    assert key("fp32", trainable_layers=2, bf16=not has_bfloat16())[4] != plain[4]
+    assert key("fp32", trainable_layers=2)[4] == plain[4]
 
 
 def test_a_head_that_is_renumbered_again_and_again(fake_encoder: Any, themed: Any, model_of: Make) -> None:

@@ -40,7 +40,7 @@ SMALL = {"layers": (64, 64, 5), "batch_size": 100, "pretraining_epochs": 150, "e
 class Points:
     """Text i is point i, for features and encoder alike."""
 
-    kind, pooling, max_length = "points", "mean", 128
+    kind, pooling, max_length, precision = "points", "mean", 128, "fp32"
     checkpoint = SimpleNamespace(fingerprint="points")
 
     def __init__(self, points: Matrix) -> None:

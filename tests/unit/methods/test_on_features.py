@@ -90,11 +90,11 @@ def test_word_vectors_are_read_where_sif_is(
     random = np.random.default_rng(0)
     lines = [" ".join([word, *(f"{value:.4f}" for value in random.normal(size=6))]) for word in words]
     (tmp_path / "words.txt").write_text("\n".join(lines))
-    options: dict[str, Any] = {"word_vectors": str(tmp_path / "words.txt"), "settings": SHORT}
-    options["encoder"] = str(tiny_bert)
+    options: dict[str, Any] = {"word_vectors": str(tmp_path / "words.txt"), "encoder": str(tiny_bert)}
     with pytest.raises(ConfigError, match="word vectors are of no use to the method 'dec'"):
         TextClusterer(3, method="dec", **options).fit(corpus)
-    assert TextClusterer(3, method="self-train", **options).fit(corpus).n_features_out_ == 6
+    settings = {**SHORT, "pretraining": "greedy"}
+    assert TextClusterer(3, method="self-train", settings=settings, **options).fit(corpus).n_features_out_ == 6
 
 
 @pytest.mark.parametrize("name", ["DEC", "IDEC", "DCN", "SelfTrain"])

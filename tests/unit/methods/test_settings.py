@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from coterie.building import Settings, build
 from coterie.errors import ConfigError
 from coterie.methods.adsl import ADSLSettings
 from coterie.methods.aecl import AECLSettings
@@ -102,13 +103,21 @@ def test_a_name_of_another_method() -> None:
     ("settings_class", "cause", "idle"),
     [
         (AECLSettings, {"ablation": "no-pg"}, {"lambda2": 1}),
+        (AECLSettings, {"ablation": "no-pg"}, {"threshold": 0.5}),
         (AECLSettings, {"ablation": "no-rc"}, {"lambda3": 1}),
+        *[
+            (AECLSettings, {"joint_epochs": 0}, {name: 1})
+            for name in ("lambda3", "lambda4", "tau_cluster", "threshold")
+        ],
         (AECLSettings, {"ablation": "no-stage-1"}, {"contrast_epochs": 1}),
         (AECLSettings, {"ablation": "no-stage-2"}, {"guided_epochs": 1}),
         (SCCLSettings, {"augment": "dropout"}, {"augment_rate": 0.2}),
         (AutoencoderSettings, {"pretraining": "joint"}, {"pair_epochs": 3}),
         (ClusterBERTSettings, {"ablation": "no-reconstruction"}, {"adaptation_epochs": 3}),
         (ClusterBERTSettings, {"ablation": "no-reconstruction"}, {"told_every": 2}),
+        (ClusterBERTSettings, {"rounds": 0}, {"round_epochs": 2}),
+        (ClusterBERTSettings, {"rounds": 0}, {"lambda_clustering": 0.5}),
+        (ClusterBERTSettings, {"hardening_epochs": 0}, {"lambda_hardening": 0.5}),
         (DECCRLSettings, {"crl": "latent"}, {"topics": 3}),
         (DECCRLSettings, {"crl": "latent"}, {"words": 300}),
         *[(DECCRLSettings, {"crl": None}, {name: 3}) for name in ("topics", "lambda_r", "topic_rate", "topic_epochs")],
@@ -142,3 +151,39 @@ def test_what_some_part_still_uses_is_taken() -> None:
     read_settings(DECCRLSettings, {"crl": "latent", "lambda_r": 1, "topic_rate": 0.1, "topic_epochs": 2}, "deccrl")
     read_settings(ADSLSettings, {"variant": "sl", "alpha": 3}, "adsl")
     read_settings(ADSLSettings, {"variant": "dsl", "delta": 0.5, "interval": 3, "update": "normalised"}, "adsl")
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "value"),
+    [
+        ("uft", "masked_lm", False),
+        ("uft", "masked_share", 0.2),
+        ("clusterbert", "ablation", "no-reconstruction"),
+        ("clusterbert", "adaptation_epochs", 1),
+        ("sccl", "encoder_rate", 1e-5),
+        ("aecl", "bf16", False),
+    ],
+)
+def test_what_only_a_trained_encoder_uses_is_refused_where_it_stands_still(method: str, name: str, value: Any) -> None:
+    def built(effort: Any, **own: Any) -> None:
+        build(method, Settings(3, effort, "minilm", "fp32", None, 0, {name: value, **own}))
+
+    told = f"{name!r} is of no use to the method {method!r} with "
+    with pytest.raises(ConfigError, match=told + "effort=fast, which leaves the encoder as it is: leave it out"):
+        built("fast")
+    with pytest.raises(ConfigError, match=told + "trainable_layers=0, which"):
+        built("balanced", trainable_layers=0)
+    built("balanced")
+    built("fast", trainable_layers=1)
+
+
+def test_ways_to_make_views_are_refused_beside_given_ones() -> None:
+    views = [["a"], ["b"]]
+    with pytest.raises(ConfigError, match="'augment' is of no use to the method 'sccl' with augmented columns"):
+        build("sccl", Settings(3, "fast", "minilm", "fp32", None, 0, {"augment": "contextual"}, views))
+    build("sccl", Settings(3, "fast", "minilm", "fp32", None, 0, {}, views))
+
+
+def test_transport_needs_some_balance() -> None:
+    with pytest.raises(ConfigError, match=r"setting balance=0 .* give a number above 0 or none"):
+        read_settings(RSTCSettings, {"balance": 0}, "rstc")
