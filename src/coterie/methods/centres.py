@@ -19,6 +19,7 @@ class Centres(DeepModel):
     """
 
     only_for_training: ClassVar[tuple[str, ...]] = ("first_groups", "target", "placed")
+    draws_together: ClassVar[bool] = True
     target: Tensor
     placed: Tensor
 

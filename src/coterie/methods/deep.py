@@ -99,7 +99,7 @@ class Deep:
         except TooFewDifferentError as error:
             notes.append(f"after training only {error.found:,} texts can be told apart: what it gave is left out")
         wanted = None if self.settings.undo else self._published(candidates)
-        fit, evidence = best_of(candidates, judges, _trained(self.settings.init), wanted)
+        fit, evidence = best_of(candidates, judges, self._made_as_the_start, wanted)
         fit.candidates = candidates
         fit.history, fit.evidence = outcome.history, [*evidence, *as_evidence(notes)]
         if words is not None:
@@ -116,6 +116,16 @@ class Deep:
         if self.model.reads_kmeans and _trained("kmeans") not in found:
             found[_trained("kmeans")] = self._kmeans(features, texts, n_clusters, progress)
         return found, space
+
+    @property
+    def _made_as_the_start(self) -> str | None:
+        """The candidate that is compared with the start like with like.
+
+        There is none where the start knows the words and training drew texts together: an encoder with such contrasts
+        outvotes the words when the two views are put side by side again, and its space praises what comes of it.
+        """
+        init = self.settings.init
+        return None if init == "two-view" and self.model.draws_together else _trained(init)
 
     def _published(self, candidates: Collection[str]) -> str | None:
         """The paper's own read-out, if training came to one."""

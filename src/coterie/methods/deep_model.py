@@ -85,6 +85,8 @@ class DeepModel(Model):
     """How many other views of every text it learns from."""
     reads_kmeans: ClassVar[bool] = False
     """Whether k-means on the trained encoder is its main read-out; else that is the head."""
+    draws_together: ClassVar[bool] = False
+    """Whether texts are drawn to the centres of the groups that the model itself assigns them to."""
 
     first_groups: Tensor
 

@@ -2,8 +2,9 @@
 
 The silhouette of a grouping is taken in the space of the two views, as it was before training and as it is after it.
 
-The groups that the start's own procedure finds with the trained encoder are compared with the start like with like: the
-larger geometric mean over the spaces is kept, so that a gain in one has to outweigh the loss in the other, as ratios.
+The groups that the start's own procedure finds with the trained encoder are compared with the start like with like
+(where the method says so): the larger geometric mean over the spaces is kept, so that a gain in one has to outweigh the
+loss in the other, as ratios.
 Everything else that came of training, the trained head above all, was made to look good in the space that training has
 made. It must beat the start in every space, by twice what chance would give. Texts of a group move together, so chance
 is reckoned by groups, not by texts.

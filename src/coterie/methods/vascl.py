@@ -44,6 +44,7 @@ class VaSCL(Centres):
     settings: VaSCLSettings
     settings_class: ClassVar[type[DeepSettings]] = VaSCLSettings
     augmentations: ClassVar[int] = 1
+    draws_together: ClassVar[bool] = False
 
     def __init__(self, settings: VaSCLSettings, task: Task) -> None:
         super().__init__(settings, task)

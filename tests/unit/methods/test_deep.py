@@ -187,6 +187,26 @@ def test_notes_of_the_training_are_evidence(fake_encoder: Any, themed: Any, own_
     assert accuracy(themed[1].tolist(), fit.labels.tolist()) == 1
 
 
+@pytest.mark.parametrize(
+    ("model", "init", "alike"),
+    [
+        (AECL, "two-view", "two-view, trained encoder"),
+        (AECL, "kmeans", "kmeans, trained encoder"),
+        (model_class("sccl"), "two-view", None),
+        (model_class("deccrl"), "two-view", None),
+        (model_class("uft"), "two-view", None),
+        (model_class("sccl"), "kmeans", "kmeans, trained encoder"),
+        (model_class("vascl"), "two-view", "two-view, trained encoder"),
+        (model_class("clusterbert"), "two-view", "two-view, trained encoder"),
+    ],
+)
+def test_what_is_compared_with_the_start_like_with_like(
+    model: type[DeepModel], init: Any, alike: str | None, fake_encoder: Any
+) -> None:
+    """Texts that were drawn together by the model's own assignments praise whatever those are like."""
+    assert method_of(model, fake_encoder, model.settings_class(init=init))._made_as_the_start == alike
+
+
 # Exactly k groups
 
 
