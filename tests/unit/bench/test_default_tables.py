@@ -39,13 +39,14 @@ def test_the_mean_over_sets_spreads_over_the_seeds(tables: Any) -> None:
 
 
 def test_another_method_is_best_only_beyond_the_spread_of_the_default(tables: Any) -> None:
-    def way(acc: float, spread: float = 0.0) -> dict[str, Any]:
-        return {"acc": tables.Score(acc, spread), "nmi": tables.Score(50.0)}
+    def way(acc: float, spread: float = 0.0, nmi: float = 50.0) -> dict[str, Any]:
+        return {"acc": tables.Score(acc, spread), "nmi": tables.Score(nmi)}
 
     ours = way(80.0, 0.5)
     assert tables._best_way(ours, {}) == ("duet", ours)
     assert tables._best_way(ours, {"aecl": way(80.4), "uft": way(70.0)}) == ("duet", ours)
     assert tables._best_way(ours, {"aecl": way(80.6), "uft": way(70.0)}) == ("aecl", way(80.6))
+    assert tables._best_way(ours, {"aecl": way(80.6), "uft": way(90.0, nmi=49.0)}) == ("aecl", way(80.6))
 
 
 def test_ways_are_of_whole_sets_into_their_true_groups(
@@ -65,7 +66,10 @@ def test_ways_are_of_whole_sets_into_their_true_groups(
     put("more.json", 1.0, k=3)
     put("large.json", 1.0, encoder="bert-base-uncased")
     put("longer.json", 0.5, effort="balanced")
+    put("first.json", 0.99, settings={"init": "two-view", "batch_size": 5})
     cells = {path.name: json.loads(path.read_text())["cell"] for path in (tmp_path / "plan").iterdir()}
+    # Of this one the second seed is still to be run.
+    cells["second.json"] = cells["first.json"] | {"seed": 1}
     (tmp_path / "plan" / "plan.json").write_text(json.dumps(cells))
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     found = tables._ways()["tweet"]
