@@ -22,7 +22,7 @@ PANEL_HEIGHT, CURVES_WIDTH, CLOUD_WIDTH = 250, 300, 250
 LEFT, GAP, BELOW, PANEL_TITLE = 66, 24, 48, 22
 MARGIN, TITLE, NOTE, ENTRY = 16, 22, 17, 18
 MAPS_IN_ROW, CURVES_IN_ROW = 4, 2
-LEAST_SPAN = {"percent": 1.0}
+LEAST_SPAN = {"percent": 5.0}
 """By the unit: a smaller difference is noise, and must not fill a panel."""
 TURNED_BY = 30
 """Degrees, of names along an axis that are too long to stand side by side."""
