@@ -162,11 +162,11 @@ def test_groups_show_their_topics(texts: list[str]) -> None:
     [
         ({"method": "tfidf+kmeans"}, "of the method 'tfidf+kmeans' has no topics: fit with the method 'deccrl'"),
         (
-            {"method": "deccrl", "settings": {**SHORT, "crl": None}},
+            {"method": "deccrl", "settings": {"epochs": 2, "augment": "deletion", "crl": None}},
             "of the method 'deccrl' with crl=none has no topics: fit with crl=etm",
         ),
         (
-            {"method": "deccrl", "settings": {**SHORT, "crl": "latent"}},
+            {"method": "deccrl", "settings": {"epochs": 2, "augment": "deletion", "crl": "latent"}},
             "of the method 'deccrl' with crl=latent has no topics: fit with crl=etm",
         ),
     ],
