@@ -35,7 +35,7 @@ from coterie.methods.nearest_centre import TooFewDifferentError
 from coterie.methods.two_step import TwoStep
 from coterie.nn.encoder import TrainableEncoder, first_trainable
 from coterie.nn.families import read_architecture
-from coterie.nn.layers import has_bfloat16
+from coterie.nn.layers import takes_bfloat16
 from coterie.nn.texts import StillTexts, TrainingTexts
 from coterie.types import Labels, Look, Matrix, Progress, silent
 
@@ -82,20 +82,14 @@ class Deep:
         features = self.encoder.with_weights(encoder.tuned_weights() if _is_trained(encoder) else {})
         candidates, judges, notes = {f"{self.settings.init} start": start}, [judge], list(outcome.notes)
         try:
-            if outcome.score is not None:
-                head, told = self._head(features, texts, n_clusters, model, progress)
-                candidates[TRAINED_HEAD] = head
-                if told < n_clusters:
-                    notes.append(
-                        f"the trained head tells {told} groups apart: the widest were cut in two to have {n_clusters}"
-                    )
-            elif not notes:
-                notes.append(NEVER_TOLD if outcome.looked else NEVER_TRAINED)
+            head, about_head = self._head(features, texts, n_clusters, model, outcome, progress)
+            again: dict[str, Fit] = {}
             # Stopped by a guard before there was a state to go back to, an encoder is not worth a look.
-            if _is_trained(encoder) and (outcome.score is not None or not outcome.notes):
+            if _is_trained(encoder) and (head or not outcome.notes):
                 again, after = self._grouped_again(features, texts, n_clusters, progress)
-                candidates |= again
                 judges.append(Judge(after, self.random_state))
+            candidates |= {**head, **again}
+            notes += about_head
         except TooFewDifferentError as error:
             notes.append(f"after training only {error.found:,} texts can be told apart: what it gave is left out")
         wanted = None if self.settings.undo else self._published(candidates)
@@ -209,7 +203,7 @@ class Deep:
             trainable_layers=layers,
             pooling=self.encoder.pooling,
             dropout=DROPOUT if self.settings.augment == "dropout" else 0.0,
-            bf16=self._bf16,
+            bf16=takes_bfloat16(self.settings.bf16),
         )
         # All views go forward before one goes backward.
         encoder.saved_bytes //= 1 + self.model.augmentations
@@ -219,10 +213,6 @@ class Deep:
     @property
     def _layers(self) -> int | Literal["all"]:
         return self.model.trained_layers(self.settings, self.effort)
-
-    @property
-    def _bf16(self) -> bool:
-        return has_bfloat16() if self.settings.bf16 is None else bool(self.settings.bf16)
 
     def _check_layers(self) -> None:
         """Before anything is encoded: whether so many layers of this encoder can be trained."""
@@ -273,23 +263,28 @@ class Deep:
         for view in views:
             digest.update(json.dumps(list(view)).encode())
         settings = json.dumps({**asdict(self.settings), "effort": self.effort, "seed": self.random_state})
-        own, rounded = self.encoder, self._layers != 0 and self._bf16
+        own, rounded = self.encoder, self._layers != 0 and takes_bfloat16(self.settings.bf16)
         encoder = f"{own.checkpoint.fingerprint} {own.pooling} {own.max_length} {own.precision} {rounded}"
         return [self.name, str(CODE_VERSION), torch.__version__, settings, encoder, str(n_clusters), digest.hexdigest()]
 
     def _head(
-        self, encoder: TransformerEncoder, texts: Sequence[str], n_clusters: int, model: DeepModel, progress: Progress
-    ) -> tuple[Fit, int]:
-        """The groups of the trained head, and how many it told apart by itself."""
+        self, encoder: TransformerEncoder, texts: Sequence[str], n_clusters: int, model: DeepModel, outcome: Outcome,
+        progress: Progress,
+    ) -> tuple[dict[str, Fit], list[str]]:  # fmt: skip
+        """The groups of the trained head, where training came to one, and what is to be said of it."""
+        if outcome.score is None:
+            return {}, [] if outcome.notes else [NEVER_TOLD if outcome.looked else NEVER_TRAINED]
         features, vectors = self._read(encoder, texts, progress)
         with torch.no_grad():
             model.settle(torch.from_numpy(np.array(vectors)))
         fit = Fit(features, Head.of(model, self.name, vectors), vectors)
         told = len(np.unique(fit.labels))
-        if told < n_clusters:
-            labels = filled_up(fit.labels, vectors, n_clusters)
-            fit = Fit(features, learnt_groups(vectors, labels, n_clusters), vectors)
-        return fit, told
+        if told == n_clusters:
+            return {TRAINED_HEAD: fit}, []
+        labels = filled_up(fit.labels, vectors, n_clusters)
+        fit = Fit(features, learnt_groups(vectors, labels, n_clusters), vectors)
+        note = f"the trained head tells {told} groups apart: the widest were cut in two to have {n_clusters}"
+        return {TRAINED_HEAD: fit}, [note]
 
 
 def filled_up(labels: Labels, vectors: Matrix, n_clusters: int) -> Labels:

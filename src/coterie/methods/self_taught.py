@@ -35,7 +35,7 @@ from coterie.methods.judge import Judge, best_of
 from coterie.methods.nearest_centre import NearestCentre, TooFewDifferentError
 from coterie.methods.settings import OwnSettings
 from coterie.nn.dense_cnn import WordTexts
-from coterie.nn.layers import has_bfloat16
+from coterie.nn.layers import takes_bfloat16
 from coterie.types import Labels, Look, Matrix, Progress, silent
 from coterie.vectors import squares_overflow
 
@@ -161,14 +161,10 @@ class SelfTaught:
         forget_checkpoints(*key)
         return fit
 
-    @property
-    def _bf16(self) -> bool:
-        return has_bfloat16() if self.settings.bf16 is None else bool(self.settings.bf16)
-
     def _untrained(self, texts: Sequence[str]) -> WordNetwork:
         return WordNetwork.untrained(
-            texts, word_vectors=self.word_vectors, longest=self.settings.max_words, bf16=self._bf16,
-            random_state=self.random_state,
+            texts, word_vectors=self.word_vectors, longest=self.settings.max_words,
+            bf16=takes_bfloat16(self.settings.bf16), random_state=self.random_state,
         )  # fmt: skip
 
     def _found(self, texts: Sequence[str], groups: int, progress: Progress) -> list[PreClustering]:
@@ -241,7 +237,7 @@ class SelfTaught:
         return KMeans(groups, n_init=RESTARTS, random_state=self.random_state).fit(vectors).labels_
 
     def _key(self, texts: Sequence[str], found: Sequence[PreClustering], network: WordNetwork) -> list[str]:
-        own = {**asdict(self.settings), "bf16": self._bf16}
+        own = {**asdict(self.settings), "bf16": takes_bfloat16(self.settings.bf16)}
         settings = json.dumps({**own, "effort": self.effort, "seed": self.random_state})
         digest = hashlib.sha256(digest_of(texts).encode())
         for part in found:

@@ -51,6 +51,11 @@ def has_bfloat16() -> bool:
     return bool(found.get("avx512_bf16") or found.get("amx_bf16"))
 
 
+def takes_bfloat16(chosen: bool | None) -> bool:
+    """Whether products are of 16-bit numbers: as was chosen, else where the processor has them."""
+    return has_bfloat16() if chosen is None else chosen
+
+
 def _matrix(x: Tensor, bf16: bool) -> Tensor:
     return x.bfloat16() if bf16 else x
 
