@@ -36,9 +36,9 @@ class Score(NamedTuple):
 Scores = dict[str, Score]
 
 
-def _read(file: str) -> dict[str, Any]:
-    sets: dict[str, Any] = json.loads((RESULTS / f"{file}.json").read_text(encoding="utf-8"))["sets"]
-    return sets
+def _read(file: str, part: str = "sets") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((RESULTS / f"{file}.json").read_text(encoding="utf-8"))[part]
+    return found
 
 
 def _eight_sets() -> Iterable[str]:
@@ -142,6 +142,21 @@ def _tenths() -> Iterable[str]:
         yield f"| {name} | {', '.join(f'{value:.0f}' for value in means)} | {f'{fall:.1f}' if fall else 'none'} |"
 
 
+def _unequal_groups() -> Iterable[str]:
+    ways = {
+        OURS: "Duet, as it chooses",
+        "k-means": "its k-means",
+        "average linkage": "its linkage",
+        "better of the two": "the better of the two",
+        BASELINE: "MiniLM + k-means",
+    }
+    yield f"| largest / smallest group | samples | {' | '.join(ways.values())} |"
+    yield f"|--:|--:|{'--:|' * len(ways)}"
+    for ratio, found in _read("unequal_groups", "by_ratio").items():
+        scores = " | ".join(_pair(_published(found[way])) for way in ways)
+        yield f"| {ratio} | {found['samples']} | {scores} |"
+
+
 def _row(name: str, cells: dict[str, Any]) -> str:
     ours, baseline = (_scores(cells[method]) for method in (OURS, BASELINE))
     scores = f"{_marked(ours, baseline)} | {_rounded(ours['acc'].spread)} | {_pair(baseline)}"
@@ -201,4 +216,5 @@ TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "best published": _best_published,
     "tenths": _tenths,
     "ceilings": _ceilings,
+    "unequal groups": _unequal_groups,
 }

@@ -50,7 +50,7 @@ class Duet:
         vectors = features.fit_transform(texts, progress)
         sample = vectors[self._sample(texts)]
         progress("finding groups", 0, STAGES)
-        candidates = self._candidates(sample, n_clusters, progress)
+        candidates = self.candidates(sample, n_clusters, progress)
         centred = sample - sample.mean(axis=0)
         # With one group, or as many as texts, there is no silhouette, and the candidates are alike.
         scores = {name: float(np.nan_to_num(silhouette(centred, labels))) for name, labels in candidates.items()}
@@ -69,7 +69,8 @@ class Duet:
             return np.arange(len(texts))
         return np.sort(np.random.default_rng(self.random_state).choice(len(texts), MOST_ROWS, replace=False))
 
-    def _candidates(self, vectors: Matrix, n_clusters: int, progress: Progress) -> dict[str, Labels]:
+    def candidates(self, vectors: Matrix, n_clusters: int, progress: Progress = silent) -> dict[str, Labels]:
+        """Steps 2 to 4: both clusterings, by name."""
         space = smoothed_space(vectors)
         progress("finding groups", 1, STAGES)
         restarts = self.patience * min(max(500 // n_clusters, 5), 40)
