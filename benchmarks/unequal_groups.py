@@ -3,8 +3,8 @@
 COTERIE_DATA=folder python benchmarks/unequal_groups.py
 Samples of a million titles by community, which had no part in making the method: `k` communities, the largest `ratio`
 times the smallest, sizes falling evenly in between on a log scale. For every sample the scores of what Duet keeps, of
-each of its two clusterings carried through its last steps, of k-means on the encoder, and how even the groups of its
-k-means are: the number of equal groups that would have their entropy, over k. True k; labels are for the scores only.
+each of its two clusterings carried through its last steps, of k-means on the encoder, and how even the groups of both
+are: the number of equal groups that would have their entropy, over k. True k; labels are for the scores only.
 Results are written after every sample; the same command goes on where it stopped.
 """
 
@@ -90,7 +90,7 @@ def measured(encoder: Known, truth: list[str], texts: list[str], k: int) -> dict
         "scores": {ENCODER: _scores(truth, k_means), **scores, KEPT: scores[kept]},
         "silhouettes": silhouettes,
         "kept": kept,
-        "evenness": round(_evenness(found["k-means"]), 4),
+        "evenness": {name: round(_evenness(groups), 4) for name, groups in found.items()},
         "seconds": round(time.perf_counter() - started, 1),
     }
 
