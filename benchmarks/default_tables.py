@@ -144,7 +144,8 @@ def _tenths() -> Iterable[str]:
 
 def _unequal_groups() -> Iterable[str]:
     ways = {
-        OURS: "Duet, as it chooses",
+        OURS: "Duet",
+        "higher silhouette": "by the silhouette alone",
         "k-means": "its k-means",
         "average linkage": "its linkage",
         "better of the two": "the better of the two",

@@ -25,7 +25,7 @@ from coterie.clusterers.spreading import spread_groups
 from coterie.features.graph import neighbour_graph
 from coterie.features.transformer import TransformerEncoder
 from coterie.features.two_views import TwoViews
-from coterie.methods.duet import Duet
+from coterie.methods.duet import K_MEANS, LINKAGE, Duet, evenness, follows_sizes
 from coterie.methods.linear import learnt_groups
 from coterie.metrics.external import external_scores
 from coterie.metrics.internal import silhouette
@@ -37,6 +37,7 @@ COMMUNITIES, TITLES = 80, 300
 MOST_TEXTS = 2400
 SMALLEST = 3
 ENCODER, KEPT, BETTER = "minilm+kmeans", "duet", "better of the two"
+BY_SILHOUETTE = "higher silhouette"
 
 
 class Known:
@@ -83,14 +84,20 @@ def measured(encoder: Known, truth: list[str], texts: list[str], k: int) -> dict
     found = Duet(encoder).candidates(vectors, k)  # type: ignore[arg-type]
     scores = {name: _scores(truth, _final(vectors, groups, graph, k)) for name, groups in found.items()}
     silhouettes = {name: round(float(silhouette(centred, groups)), 4) for name, groups in found.items()}
-    kept = max(found, key=lambda name: silhouettes[name])
+    by_silhouette = max(found, key=lambda name: silhouettes[name])
+    kept = LINKAGE if follows_sizes(found[K_MEANS], found[LINKAGE]) else by_silhouette
     k_means = KMeans(k, n_init=10, random_state=0).fit(encoder.encode(texts)).labels_
     return {
         "texts": len(texts),
-        "scores": {ENCODER: _scores(truth, k_means), **scores, KEPT: scores[kept]},
+        "scores": {
+            ENCODER: _scores(truth, k_means),
+            **scores,
+            BY_SILHOUETTE: scores[by_silhouette],
+            KEPT: scores[kept],
+        },
         "silhouettes": silhouettes,
         "kept": kept,
-        "evenness": {name: round(_evenness(groups), 4) for name, groups in found.items()},
+        "evenness": {name: round(evenness(groups), 4) for name, groups in found.items()},
         "seconds": round(time.perf_counter() - started, 1),
     }
 
@@ -98,11 +105,6 @@ def measured(encoder: Known, truth: list[str], texts: list[str], k: int) -> dict
 def _final(vectors: Matrix, groups: Labels, graph: Any, k: int) -> Labels:
     """Spread and learnt, as Duet does with the groups that it keeps."""
     return learnt_groups(vectors, spread_groups(groups, graph, k), k).probabilities(vectors).argmax(axis=1)
-
-
-def _evenness(groups: Labels) -> float:
-    shares = np.bincount(groups) / len(groups)
-    return float(np.exp(-(shares * np.log(shares)).sum()) / len(shares))
 
 
 def _scores(truth: list[str], groups: Labels) -> dict[str, float]:
@@ -116,8 +118,8 @@ def summary(samples: Sequence[dict[str, Any]]) -> dict[str, Any]:
     for ratio in sorted({one["ratio"] for one in samples}):
         own = [one for one in samples if one["ratio"] == ratio]
         ways = {name: [one["scores"][name] for one in own] for name in own[0]["scores"]}
-        both = [name for name in ways if name not in (ENCODER, KEPT)]
-        ways[BETTER] = [max((one["scores"][name] for name in both), key=lambda score: score["acc"]) for one in own]
+        either = [[one["scores"][name] for name in (K_MEANS, LINKAGE)] for one in own]
+        ways[BETTER] = [max(scores, key=lambda score: score["acc"]) for scores in either]
         found[str(ratio)] = {"samples": len(own)} | {
             name: {score: round(statistics.mean(one[score] for one in rows), 1) for score in ("acc", "nmi")}
             for name, rows in ways.items()

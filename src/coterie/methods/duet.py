@@ -8,8 +8,9 @@ Our own method, and the default. In six steps, each named in `docs/methods/duet.
    text's own fades.
 4. Two clusterings of the smoothed vectors. k-means is right when groups are of like size and cuts large groups when
    they are not; average linkage follows the sizes and fails when groups touch.
-5. The one with the larger silhouette is kept, measured in the space of step 1, which neither was made in. No labels
-   are needed; both scores are shown.
+5. The one with the larger silhouette is kept, measured in the space of step 1, which neither was made in. But the
+   silhouette praises groups of like size: where k-means itself finds uneven ones, and linkage more uneven ones still,
+   linkage is kept. No labels are needed; the scores are shown.
 6. The groups are spread along a second graph, of the nearest neighbours in the whole space of step 1: rare words, which
    the main directions leave out, have a say in where a text between two groups belongs.
 
@@ -36,6 +37,16 @@ from coterie.types import Labels, Matrix, Progress, silent
 MOST_ROWS = 30_000
 """Beyond this the groups are found in a random sample of the texts; the classifier then sorts all of them."""
 
+UNEVEN = (0.75, 0.92)
+MORE_UNEVEN = 0.9
+"""k-means makes groups of like size wherever it can. Where its groups are less even than this nevertheless, and
+linkage's at most so many times as even as those, the true ones are most likely far from equal. Where they are less even
+still, k-means has found the sizes by itself."""
+
+K_MEANS, LINKAGE = "k-means", "average linkage"
+UNEQUAL = "its groups are uneven, and k-means makes them more even than they are"
+"""Why k-means with a higher score is not kept."""
+
 STAGES = 4
 
 
@@ -54,12 +65,14 @@ class Duet:
         centred = sample - sample.mean(axis=0)
         # With one group, or as many as texts, there is no silhouette, and the candidates are alike.
         scores = {name: float(np.nan_to_num(silhouette(centred, labels))) for name, labels in candidates.items()}
-        best = max(scores, key=lambda name: scores[name])
+        highest = max(scores, key=lambda name: scores[name])
+        best = LINKAGE if follows_sizes(candidates[K_MEANS], candidates[LINKAGE]) else highest
         groups = spread_groups(candidates[best], neighbour_graph(centred), n_clusters)
         assigner = learnt_groups(sample, groups, n_clusters)
         progress("finding groups", STAGES, STAGES)
         evidence = [
             {"candidate": name, "criterion": "silhouette", "score": round(score, 4), "kept": name == best}
+            | ({"because": UNEQUAL} if name == highest != best else {})
             for name, score in scores.items()
         ]
         return Fit(features, assigner, vectors, evidence)
@@ -78,4 +91,16 @@ class Duet:
         progress("finding groups", 2, STAGES)
         linkage = Agglomerative(n_clusters, linkage="average", random_state=self.random_state).fit(space)
         progress("finding groups", 3, STAGES)
-        return {"k-means": k_means.labels_, "average linkage": linkage.labels_}
+        return {K_MEANS: k_means.labels_, LINKAGE: linkage.labels_}
+
+
+def follows_sizes(k_means: Labels, linkage: Labels) -> bool:
+    """Whether groups are so uneven that the clustering is to be believed that follows their sizes."""
+    least, most = UNEVEN
+    return least <= evenness(k_means) < most and evenness(linkage) < MORE_UNEVEN * evenness(k_means)
+
+
+def evenness(labels: Labels) -> float:
+    """How many groups of one size would have the entropy of these, over their number: 1 where all are of one size."""
+    shares = np.unique(labels, return_counts=True)[1] / len(labels)
+    return float(np.exp(-(shares * np.log(shares)).sum()) / len(shares))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coterie import TextClusterer
-from coterie.methods.duet import Duet
+from coterie.methods.duet import UNEQUAL, Duet, evenness, follows_sizes
 from coterie.metrics.external import accuracy
 from coterie.types import Matrix
 
@@ -51,6 +51,43 @@ def test_unequal_groups_are_left_to_linkage() -> None:
     fit = Duet(GivenVectors(vectors)).fit(texts, len(sizes))  # type: ignore[arg-type]
     assert kept(fit.evidence) == "average linkage"
     assert accuracy(truth.tolist(), fit.labels.tolist()) > 0.9
+
+
+def test_unequal_groups_are_left_to_linkage_even_where_the_silhouette_is_k_means() -> None:
+    sizes = [300, 100, 40, 16, 8, 6]
+    texts, vectors, truth = groups_of_sizes(sizes, noise=1.8)
+    fit = Duet(GivenVectors(vectors)).fit(texts, len(sizes))  # type: ignore[arg-type]
+    k_means, linkage = fit.evidence
+    assert k_means["score"] > linkage["score"]
+    assert linkage["kept"]
+    assert k_means["because"] == UNEQUAL
+    assert "because" not in linkage
+    # k-means has 0.63.
+    assert accuracy(truth.tolist(), fit.labels.tolist()) > 0.8
+
+
+def test_evenness_is_the_number_of_equal_groups_with_the_same_entropy() -> None:
+    assert evenness(np.array([0, 0, 1, 1, 2, 2])) == pytest.approx(1)
+    # Shares 3/4 and 1/4: entropy 0.5623, its exponential 1.7548.
+    assert evenness(np.array([0, 0, 0, 1])) == pytest.approx(0.8774, abs=1e-4)
+    assert evenness(np.array([0, 0, 0, 5])) == pytest.approx(0.8774, abs=1e-4)
+    assert evenness(np.zeros(4, dtype=np.int64)) == 1
+
+
+@pytest.mark.parametrize(
+    ("k_means", "linkage", "follows"),
+    [
+        ([30, 12, 8], [44, 4, 2], True),  # 0.86 and 0.52
+        ([20, 16, 14], [44, 4, 2], False),  # 0.98: even
+        ([30, 12, 8], [29, 12, 9], False),  # 0.86 and 0.88: linkage is no more uneven
+        ([44, 4, 2], [48, 1, 1], False),  # 0.52: k-means has found the sizes
+    ],
+)
+def test_linkage_is_believed_where_k_means_is_uneven_and_linkage_more_so(
+    k_means: list[int], linkage: list[int], follows: bool
+) -> None:
+    one, other = (np.repeat(np.arange(3), sizes) for sizes in (k_means, linkage))
+    assert follows_sizes(one, other) is follows
 
 
 def test_the_larger_score_is_the_one_that_is_kept() -> None:
