@@ -1,10 +1,11 @@
 """How the default fares where groups are of unequal size, and whether it chooses well between its two clusterings.
 
 COTERIE_DATA=folder python benchmarks/unequal_groups.py
-Samples of a million titles by community, which had no part in making the method: `k` communities, the largest `ratio`
-times the smallest, sizes falling evenly in between on a log scale. For every sample the scores of what Duet keeps, of
-each of its two clusterings carried through its last steps, of k-means on the encoder, and how even the groups of both
-are: the number of equal groups that would have their entropy, over k. True k; labels are for the scores only.
+Samples of a million titles by community, others than those by which the rule for unequal groups was made (see the
+research log), and no part of any other choice: `k` communities, the largest `ratio` times the smallest, sizes falling
+evenly in between on a log scale. For every sample the scores of what Duet keeps, of each of its two clusterings carried
+through its last steps, of k-means on the encoder, and how even the groups of both are. True k; labels are for the
+scores only.
 Results are written after every sample; the same command goes on where it stopped.
 """
 
