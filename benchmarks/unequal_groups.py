@@ -26,10 +26,10 @@ from coterie.clusterers.spreading import spread_groups
 from coterie.features.graph import neighbour_graph
 from coterie.features.transformer import TransformerEncoder
 from coterie.features.two_views import TwoViews
-from coterie.methods.duet import K_MEANS, LINKAGE, Duet, evenness, follows_sizes
+from coterie.methods.duet import K_MEANS, LINKAGE, Duet, chosen, silhouettes_of
 from coterie.methods.linear import learnt_groups
 from coterie.metrics.external import external_scores
-from coterie.metrics.internal import silhouette
+from coterie.metrics.internal import evenness
 from coterie.types import Labels, Matrix, Progress, silent
 
 NAME = "unequal_groups"
@@ -84,9 +84,8 @@ def measured(encoder: Known, truth: list[str], texts: list[str], k: int) -> dict
     graph = neighbour_graph(centred)
     found = Duet(encoder).candidates(vectors, k)  # type: ignore[arg-type]
     scores = {name: _scores(truth, _final(vectors, groups, graph, k)) for name, groups in found.items()}
-    silhouettes = {name: round(float(silhouette(centred, groups)), 4) for name, groups in found.items()}
-    by_silhouette = max(found, key=lambda name: silhouettes[name])
-    kept = LINKAGE if follows_sizes(found[K_MEANS], found[LINKAGE]) else by_silhouette
+    silhouettes = silhouettes_of(found, centred)
+    by_silhouette, kept = max(found, key=lambda name: silhouettes[name]), chosen(found, silhouettes)
     k_means = KMeans(k, n_init=10, random_state=0).fit(encoder.encode(texts)).labels_
     return {
         "texts": len(texts),
@@ -96,9 +95,9 @@ def measured(encoder: Known, truth: list[str], texts: list[str], k: int) -> dict
             BY_SILHOUETTE: scores[by_silhouette],
             KEPT: scores[kept],
         },
-        "silhouettes": silhouettes,
+        "silhouettes": {name: round(score, 4) for name, score in silhouettes.items()},
         "kept": kept,
-        "evenness": {name: round(evenness(groups), 4) for name, groups in found.items()},
+        "evenness": {name: round(evenness(np.bincount(groups)), 4) for name, groups in found.items()},
         "seconds": round(time.perf_counter() - started, 1),
     }
 

@@ -33,7 +33,10 @@ from coterie.losses.student_t import target_distribution
 from coterie.methods.deep_model import DeepSettings, Task, given
 from coterie.methods.tsdae import ADAPTATION, TSDAE, TSDAESettings
 from coterie.metrics.internal import finite, internal_scores
-from coterie.types import Labels, Matrix
+from coterie.nn.encoder import TrainableEncoder
+from coterie.nn.marks import Marks
+from coterie.nn.texts import TrainingTexts
+from coterie.types import Labels, Matrix, Progress
 
 CLUSTERING, HARDENING = "clustering", "hardening"
 RESTARTS = 3
@@ -83,9 +86,17 @@ class ClusterBERT(TSDAE):
         self.register_buffer("target", torch.zeros(task.rows, task.n_clusters))
         self._grouped: tuple[Tensor, Labels] | None = None
         self._surveyed: tuple[Tensor, dict[str, Any]] | None = None
+        self._whole_texts: list[Marks] = []
+
+    def join(self, encoder: TrainableEncoder, texts: TrainingTexts, progress: Progress) -> None:
+        super().join(encoder, texts, progress)
+        # Beside the groups as many tokens are rebuilt, but all of one text: the others need not be decoded.
+        following, step = Marks.following(texts.tokens), len(self.places)
+        self._whole_texts = [following.of_texts(step, turn) for turn in range(step)]
 
     def leave(self) -> None:
         super().leave()
+        self._whole_texts = []
         self._grouped = self._surveyed = None
 
     @classmethod
@@ -133,7 +144,9 @@ class ClusterBERT(TSDAE):
             log_p = self.head(vectors).log_softmax(dim=1)
             losses["cluster"] = soft_cross_entropy(log_p, self.target[batch.rows])
         if "reconstruction" in phase.weights:
-            losses["reconstruction"] = self.reconstruction(batch, vectors)
+            turn = self.places_turn()
+            marks = self._whole_texts[turn] if "cluster" in phase.weights else self.places[turn]
+            losses["reconstruction"] = self.reconstruction(batch, vectors, marks)
         return losses
 
     @torch.no_grad()

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from coterie.engine.batch import Batch, batch_count
 from coterie.engine.phase import Model, Phase
 from coterie.methods.settings import OwnSettings
+from coterie.metrics.internal import evenness
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.texts import TrainingTexts
 from coterie.types import Labels, Progress
@@ -155,16 +156,10 @@ class DeepModel(Model):
         """As many epochs as make about this many steps."""
         return max(1, round(steps / batch_count(self.task.rows, self.batch_size)))
 
-    def evenness(self) -> float:
-        """How equal the first groups are in size: exp(entropy) / their number, 1 when all are of one size."""
-        sizes = self.first_groups.bincount(minlength=self.task.n_clusters).double()
-        shares = sizes[sizes > 0] / sizes.sum()
-        return float(torch.exp(-(shares * shares.log()).sum()) / len(sizes))
-
     def by_evenness(self, balanced: float, slight: float, heavy: float) -> float:
         """The value that a paper gives for balanced, slightly and heavily imbalanced sets, told by the first groups."""
-        evenness = self.evenness()
-        return balanced if evenness > EVEN else slight if evenness > NEARLY_EVEN else heavy
+        found = evenness(self.first_groups.bincount(minlength=self.task.n_clusters).cpu().numpy())
+        return balanced if found > EVEN else slight if found > NEARLY_EVEN else heavy
 
 
 def given(chosen: Number | None, rule: Number) -> Number:

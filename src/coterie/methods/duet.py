@@ -31,7 +31,7 @@ from coterie.features.transformer import TransformerEncoder
 from coterie.features.two_views import TwoViews
 from coterie.methods.base import Fit
 from coterie.methods.linear import learnt_groups
-from coterie.metrics.internal import silhouette
+from coterie.metrics.internal import evenness, silhouette
 from coterie.types import Labels, Matrix, Progress, silent
 
 MOST_ROWS = 30_000
@@ -63,16 +63,14 @@ class Duet:
         progress("finding groups", 0, STAGES)
         candidates = self.candidates(sample, n_clusters, progress)
         centred = sample - sample.mean(axis=0)
-        # With one group, or as many as texts, there is no silhouette, and the candidates are alike.
-        scores = {name: float(np.nan_to_num(silhouette(centred, labels))) for name, labels in candidates.items()}
-        highest = max(scores, key=lambda name: scores[name])
-        best = LINKAGE if follows_sizes(candidates[K_MEANS], candidates[LINKAGE]) else highest
+        scores = silhouettes_of(candidates, centred)
+        best = chosen(candidates, scores)
         groups = spread_groups(candidates[best], neighbour_graph(centred), n_clusters)
         assigner = learnt_groups(sample, groups, n_clusters)
         progress("finding groups", STAGES, STAGES)
         evidence = [
             {"candidate": name, "criterion": "silhouette", "score": round(score, 4), "kept": name == best}
-            | ({"because": UNEQUAL} if name == highest != best else {})
+            | ({"because": UNEQUAL} if score > scores[best] else {})
             for name, score in scores.items()
         ]
         return Fit(features, assigner, vectors, evidence)
@@ -94,13 +92,19 @@ class Duet:
         return {K_MEANS: k_means.labels_, LINKAGE: linkage.labels_}
 
 
+def silhouettes_of(candidates: dict[str, Labels], centred: Matrix) -> dict[str, float]:
+    # With one group, or as many as texts, there is no silhouette, and the candidates are alike.
+    return {name: float(np.nan_to_num(silhouette(centred, labels))) for name, labels in candidates.items()}
+
+
+def chosen(candidates: dict[str, Labels], silhouettes: dict[str, float]) -> str:
+    """Step 5: which clustering is kept."""
+    uneven = follows_sizes(candidates[K_MEANS], candidates[LINKAGE])
+    return LINKAGE if uneven else max(candidates, key=lambda name: silhouettes[name])
+
+
 def follows_sizes(k_means: Labels, linkage: Labels) -> bool:
     """Whether groups are so uneven that the clustering is to be believed that follows their sizes."""
     least, most = UNEVEN
-    return least <= evenness(k_means) < most and evenness(linkage) < MORE_UNEVEN * evenness(k_means)
-
-
-def evenness(labels: Labels) -> float:
-    """How many groups of one size would have the entropy of these, over their number: 1 where all are of one size."""
-    shares = np.unique(labels, return_counts=True)[1] / len(labels)
-    return float(np.exp(-(shares * np.log(shares)).sum()) / len(shares))
+    own, other = (evenness(np.bincount(labels)) for labels in (k_means, linkage))
+    return least <= own < most and other < MORE_UNEVEN * own

@@ -57,7 +57,7 @@ class TSDAE(Tuning):
     def __init__(self, settings: TSDAESettings, task: Task) -> None:
         super().__init__(settings, task)
         self.decoder: Decoder | None = None
-        self._told: list[Marks] = []
+        self.places: list[Marks] = []
 
     @classmethod
     def views_wanted(cls, settings: Any, effort: str) -> int:
@@ -74,11 +74,11 @@ class TSDAE(Tuning):
         texts.read_causally(progress)
         following = Marks.following(texts.tokens)
         step = given(self.settings.told_every, self.steps_by_effort[self.task.effort])
-        self._told = [following.every(step, turn) for turn in range(step)]
+        self.places = [following.every(step, turn) for turn in range(step)]
         self.decoder = Decoder(encoder, following.ids)
 
     def leave(self) -> None:
-        self.decoder, self._told = None, []
+        self.decoder, self.places = None, []
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         return {"decoder": [] if self.decoder is None else list(self.decoder.parameters())}
@@ -91,23 +91,24 @@ class TSDAE(Tuning):
         self.next_turn()
 
     def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:
-        return {"reconstruction": self.reconstruction(batch, self.noised(batch, phase))}
+        return {
+            "reconstruction": self.reconstruction(batch, self.noised(batch, phase), self.places[self.places_turn()])
+        }
 
     def noised(self, batch: Batch, phase: Phase) -> Tensor:
         """The vectors of the texts with words deleted."""
         return self.view(batch, 1 + self.rotated(self.views_wanted(self.settings, self.task.effort)), phase)
 
-    def reconstruction(self, batch: Batch, vectors: Tensor) -> Tensor:
+    def reconstruction(self, batch: Batch, vectors: Tensor, marks: Marks) -> Tensor:
         """(1): how little expected the texts' own words are to a decoder that knows these vectors."""
         assert self.decoder is not None
-        marks = self._told[self._places_turn()]
         states = batch.decoded(self.decoder, vectors, marks)
         return mean_surprise(self.decoder.head.surprise(states, batch.tokens(marks)))
 
-    def _places_turn(self) -> int:
+    def places_turn(self) -> int:
         """Which places are told: not always the same ones with the same view, so one more turn for every round."""
         views, epoch = max(1, self.views_wanted(self.settings, self.task.effort)), int(self.turn) - 1
-        return (epoch + epoch // views) % len(self._told)
+        return (epoch + epoch // views) % len(self.places)
 
 
 class TSDAEFeatures(TransformerEncoder):

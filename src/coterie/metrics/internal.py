@@ -54,6 +54,12 @@ def dunn_index(vectors: Matrix, labels: Labels) -> float:
     return float("inf") if is_point else float(distances[~same_group].min()) / diameter
 
 
+def evenness(sizes: NDArray[np.int64]) -> float:
+    """How many groups of one size would have the entropy of these, over their number: 1 where all are of one size."""
+    shares = sizes[sizes > 0] / sizes.sum()
+    return float(np.exp(-(shares * np.log(shares)).sum()) / len(sizes))
+
+
 def internal_scores(vectors: Matrix, labels: Labels) -> dict[str, float]:
     return {"silhouette": silhouette(vectors, labels), "dunn": dunn_index(vectors, labels)}
 

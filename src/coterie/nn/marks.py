@@ -58,9 +58,19 @@ class Marks:
 
     def every(self, step: int, turn: int) -> Marks:
         """One mark in `step`; after as many turns each had its own."""
-        texts = np.repeat(np.arange(len(self)), self.counts)
-        kept = (self.at + texts + turn) % step == 0
-        counts = np.bincount(texts[kept], minlength=len(self))
+        return self._only((self.at + self._texts + turn) % step == 0)
+
+    def of_texts(self, step: int, turn: int) -> Marks:
+        """Those of one text in `step`; after as many turns each text had its own."""
+        return self._only((self._texts + turn) % step == 0)
+
+    @property
+    def _texts(self) -> NDArray[np.int64]:
+        """The text of every mark."""
+        return np.repeat(np.arange(len(self)), self.counts)
+
+    def _only(self, kept: NDArray[np.bool_]) -> Marks:
+        counts = np.bincount(self._texts[kept], minlength=len(self))
         return Marks(self.at[kept], self.ids[kept], np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
 
     def flags(self, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -265,8 +265,9 @@ class _View:
         return vectors[torch.from_numpy(back)], states[_marked_rows(marks.taken(rows[order]), back)]
 
     def decode(self, decoder: Decoder, vectors: Tensor, rows: NDArray[np.int64], marks: Marks) -> Tensor:
-        texts, lengths, taken, back = self._in_order(rows, marks)
-        given = vectors[torch.from_numpy(np.argsort(back))]
+        told = np.flatnonzero(marks.counts[rows])
+        texts, lengths, taken, back = self._in_order(rows[told], marks)
+        given = vectors[torch.from_numpy(told[np.argsort(back)])]
         hidden = decoder(self._states(texts), lengths, given, torch.from_numpy(taken.flags(lengths)))
         return torch.as_tensor(hidden[_marked_rows(taken, back)])
 

@@ -199,15 +199,6 @@ def test_the_more_equal_the_groups_the_harder_they_are_kept_so(model_of: Make) -
     assert pushed(model_of, [74, 2, 2, 2], lambda4=7.5) == 7.5
 
 
-def test_evenness_by_hand(model_of: Make) -> None:
-    def evenness(sizes: list[int], k: int) -> float:
-        return float(model_of(AECL, settings(), np.repeat(np.arange(len(sizes)), sizes), k).evenness())
-
-    assert evenness([5, 5], 2) == pytest.approx(1)
-    assert evenness([5, 5], 4) == pytest.approx(0.5)
-    assert evenness([3, 1], 2) == pytest.approx(np.exp(-(0.75 * np.log(0.75) + 0.25 * np.log(0.25))) / 2)
-
-
 @pytest.mark.parametrize(
     ("rows", "own", "epochs"),
     [

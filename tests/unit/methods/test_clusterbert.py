@@ -76,13 +76,30 @@ def test_the_reconstruction_is_the_mean_over_the_texts_tokens_given_the_noised_v
         assert_close(loss, torch.cat(surprise).mean(), atol=1e-5, rtol=1e-5)
 
 
+def test_beside_the_groups_one_text_in_so_many_is_rebuilt(tiny_bert: Path, corpus: list[str]) -> None:
+    model, read = joined(tiny_bert, corpus, ClusterBERT, told_every=3, adaptation_epochs=0)
+    phase = next(phase for phase in model.phases() if phase.name == "clustering")
+    marks, met = Marks.following(read.tokens), []
+    for epoch in range(3):
+        model.refresh(read.encode_all(), phase)
+        loss = model.losses(Batch(read, ROWS, Workers(), [0]), phase)["reconstruction"]
+        rows = np.array([row for row in ROWS if (row + epoch) % 3 == 0])
+        met.extend(rows.tolist())
+        vectors = model.scale * read.encode(1 + model.rotated(3), rows)
+        surprise = model.decoder.head.surprise(
+            read.decode(model.decoder, vectors, rows, marks), torch.from_numpy(marks.taken(rows).ids)
+        )
+        assert_close(loss, surprise.mean(), atol=1e-5, rtol=1e-5)
+    assert sorted(met) == sorted(ROWS.tolist())
+
+
 def test_every_view_meets_every_place(tiny_bert: Path, corpus: list[str]) -> None:
     model, read = joined(tiny_bert, corpus, TSDAE, told_every=3, adaptation_epochs=9)
     (phase,) = model.phases()
     met = []
     for _ in range(9):
         model.refresh(read.encode_all(), phase)
-        met.append((model.rotated(3), model._places_turn()))
+        met.append((model.rotated(3), model.places_turn()))
     assert len(set(met)) == 9
 
 

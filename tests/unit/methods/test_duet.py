@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coterie import TextClusterer
-from coterie.methods.duet import UNEQUAL, Duet, evenness, follows_sizes
+from coterie.methods.duet import UNEQUAL, Duet, follows_sizes
 from coterie.metrics.external import accuracy
 from coterie.types import Matrix
 
@@ -64,14 +64,6 @@ def test_unequal_groups_are_left_to_linkage_even_where_the_silhouette_is_k_means
     assert "because" not in linkage
     # k-means has 0.63.
     assert accuracy(truth.tolist(), fit.labels.tolist()) > 0.8
-
-
-def test_evenness_is_the_number_of_equal_groups_with_the_same_entropy() -> None:
-    assert evenness(np.array([0, 0, 1, 1, 2, 2])) == pytest.approx(1)
-    # Shares 3/4 and 1/4: entropy 0.5623, its exponential 1.7548.
-    assert evenness(np.array([0, 0, 0, 1])) == pytest.approx(0.8774, abs=1e-4)
-    assert evenness(np.array([0, 0, 0, 5])) == pytest.approx(0.8774, abs=1e-4)
-    assert evenness(np.zeros(4, dtype=np.int64)) == 1
 
 
 @pytest.mark.parametrize(

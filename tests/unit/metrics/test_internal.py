@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import silhouette_score
 
 from coterie.metrics import internal
-from coterie.metrics.internal import dunn_index, internal_scores, silhouette
+from coterie.metrics.internal import dunn_index, evenness, internal_scores, silhouette
 from coterie.types import Labels, Matrix
 
 
@@ -89,3 +89,16 @@ def test_one_group_has_no_score() -> None:
 def test_as_many_groups_as_rows_have_no_silhouette() -> None:
     vectors, _ = blobs(rows=20)
     assert math.isnan(silhouette(vectors, np.arange(20)))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([2, 2, 2], 1.0),
+        ([3, 1], 0.8774),  # shares 3/4 and 1/4: entropy 0.5623, its exponential 1.7548
+        ([5, 5, 0, 0], 0.5),  # as even as two, and four were asked for
+        ([4], 1.0),
+    ],
+)
+def test_evenness_is_the_number_of_equal_groups_with_the_same_entropy(sizes: list[int], expected: float) -> None:
+    assert evenness(np.array(sizes)) == pytest.approx(expected, abs=1e-4)

@@ -137,6 +137,26 @@ def test_marked_places_alone_are_those_of_all(tiny_bert: Path) -> None:
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
 
+def test_texts_without_marks_are_not_decoded(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder, decoder = built(tiny_bert, trainable_layers=1)
+    vectors, read = vectors_for(encoder), TrainingTexts(encoder, [TEXTS])
+    read.read_causally()
+    whole, turned = Marks.following(TEXTS), np.array([5, 0, 3, 1, 2, 4])
+    kept = whole.of_texts(3, 0)  # texts 0 and 3
+    lengths: list[int] = []
+    forward = Decoder.forward
+
+    def counted(self: Decoder, states: torch.Tensor, own: Any, *others: Any) -> torch.Tensor:
+        lengths.extend(own.tolist())
+        return forward(self, states, own, *others)
+
+    monkeypatch.setattr(Decoder, "forward", counted)
+    found = read.decode(decoder, vectors[turned], turned, kept)
+    assert lengths == sorted(TEXTS.lengths[[0, 3]].tolist())
+    expected = read.decode(decoder, vectors[[0, 3]], np.array([0, 3]), whole)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+
 def test_causal_states_have_an_entry_of_their_own(tiny_bert: Path, tmp_path: Path) -> None:
     encoder, decoder = built(tiny_bert, trainable_layers=1)
     first = decoded(encoder, decoder, vectors_for(encoder))

@@ -62,6 +62,17 @@ def test_every_third_mark_until_each_had_its_turn() -> None:
     assert as_lists(whole.every(1, 0)) == as_lists(whole)
 
 
+def test_every_third_text_until_each_had_its_turn() -> None:
+    whole = Marks.following(TEXTS)
+    turns = [as_lists(whole.of_texts(3, turn)) for turn in range(3)]
+    assert [[bool(marks) for marks in turn] for turn in turns] == [
+        [True, False, False],
+        [False, False, True],
+        [False, True, False],
+    ]
+    assert [marks for turn in turns for marks in turn if marks] == [as_lists(whole)[text] for text in (0, 2, 1)]
+
+
 def test_no_marks_at_all() -> None:
     marks = Marks.differing(TEXTS, TEXTS)
     assert as_lists(marks) == [[], [], []]
