@@ -82,6 +82,7 @@ class Training:
         self.state = TrainingState()
         self._optimizer: torch.optim.Optimizer | None = None
         self._known = Known(texts, encoder, self.workers)
+        self._seen: Tensor | None = None
 
     @property
     def history(self) -> list[dict[str, Any]]:
@@ -120,7 +121,7 @@ class Training:
         optimizer = self._optimizer_of(phase)
         place = self.state.position
         if place.step == 0:
-            self.model.refresh(self._known.vectors(), phase)
+            self.model.refresh(self._last_seen(), phase)
             self.state.sums, self.state.epoch_started = {}, time.monotonic()
         batches = batches_of(len(self.texts), phase.batch_size, [self.seed, place.phase, place.epoch])
         for rows in batches[place.step :]:
@@ -174,7 +175,7 @@ class Training:
     def _look_before(self) -> None:
         if self.history or not self.phases:
             return
-        vectors = self._known.vectors()
+        vectors = self._last_seen()
         figures = self.model.survey(vectors, None) | self._watched(vectors)
         if figures:
             self.history.append({"phase": START, "epoch": 0, "losses": {}, "seconds": 0.0, **figures})
@@ -186,15 +187,20 @@ class Training:
         entry["seconds"] = round(time.monotonic() - self.state.epoch_started, 3)
         self.history.append(entry)
         self.model.eval()
+        last = place.epoch + 1 == phase.epochs
+        if not last and (place.epoch + 1) % phase.look_every:
+            place.epoch, place.step = place.epoch + 1, 0
+            return True
+        self._seen = None
         if phase.judged:
             entry |= self._judged(phase)
         entry |= self._observations(phase)
-        entry |= self.model.survey(self._known.vectors(), phase) | self._taught()
+        entry |= self.model.survey(self._last_seen(), phase) | self._taught()
         changed = entry.get("changed")
         # While most groups are still missing nothing changes either.
         settled = phase.stop_below is not None and changed is not None and changed < phase.stop_below
         settled = settled and self._is_whole(entry["groups"])
-        ended = settled or place.epoch + 1 == phase.epochs
+        ended = settled or last
         if self.watch is not None and (ended or entry.get("collapsed")):
             with torch.no_grad():
                 entry |= self._watched(self.model.represented(self._known.vectors()))
@@ -205,6 +211,12 @@ class Training:
         else:
             place.epoch, place.step = place.epoch + 1, 0
         return not entry.get("collapsed")
+
+    def _last_seen(self) -> Tensor:
+        """The vectors of all texts as they were when last looked at; now, if they never were."""
+        if self._seen is None:
+            self._seen = self._known.vectors()
+        return self._seen
 
     def _judged(self, phase: Phase) -> dict[str, Any]:
         """What there is to say of the groups as they are now; the best ones so far are kept."""
@@ -289,6 +301,7 @@ class Training:
     def _load_weights(self, weights: Saved) -> None:
         load_weights(self.model, self.encoder, weights)
         self._known.forget()
+        self._seen = None
 
     def _restore_best(self) -> None:
         if self.state.best:

@@ -27,7 +27,8 @@ class Phase:
     and what each counts. With `warmup` the rates rise over that share of the steps; with `decay="linear"` they then
     fall to nothing. A phase whose model has no groups to show yet is not `judged`; one that only prepares the next is
     no `candidate`: its states are never the result. A phase ends early when less than `stop_below` of the texts changed
-    group in an epoch.
+    group in an epoch. Where nothing is made of it in between, all texts need only be looked at after every `look_every`
+    epochs; after the last they always are.
     """
 
     name: str
@@ -40,14 +41,15 @@ class Phase:
     judged: bool = True
     candidate: bool = True
     stop_below: float | None = None
+    look_every: int = 1
 
     @property
     def trains_encoder(self) -> bool:
         return ENCODER in self.rates
 
     def with_encoder_still(self) -> Phase:
-        """The same where the encoder has nothing to train."""
-        return replace(self, rates={name: rate for name, rate in self.rates.items() if name != ENCODER})
+        """The same where the encoder has nothing to train, and looking at all texts costs next to nothing."""
+        return replace(self, rates={name: rate for name, rate in self.rates.items() if name != ENCODER}, look_every=1)
 
     def rate_factor(self, step: int, steps: int) -> float:
         """What the learning rates are multiplied by at a step of this phase."""
@@ -76,7 +78,10 @@ class Model(nn.Module):
         raise NotImplementedError
 
     def refresh(self, vectors: Tensor, phase: Phase) -> None:
-        """Called before every epoch with the vectors of all texts: the place for centres and targets."""
+        """Called before every epoch with the vectors of all texts: the place for centres and targets.
+
+        They are as they were when all texts were last looked at, which is now unless the phase says otherwise.
+        """
 
     def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:
         """The losses that `phase.weights` names, not yet weighted."""

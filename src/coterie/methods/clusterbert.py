@@ -118,10 +118,15 @@ class ClusterBERT(TSDAE):
             HARDENING: self._epochs(chosen.hardening_epochs),
         }
         lambdas = {ADAPTATION: 0.0, CLUSTERING: chosen.lambda_clustering, HARDENING: chosen.lambda_hardening}
-        return [
-            Phase(stage, epochs[stage], rates, self._weights(weight), size, judged=stage != ADAPTATION)
-            for stage, weight in lambdas.items()
-        ]
+        # Clean texts are read at the end of a round, and before every epoch that hardens.
+        looks = {ADAPTATION: chosen.adaptation_epochs, CLUSTERING: self._epochs(chosen.round_epochs), HARDENING: 1}
+
+        def phase(stage: str) -> Phase:
+            weights, look_every = self._weights(lambdas[stage]), max(1, looks[stage])
+            judged = stage != ADAPTATION
+            return Phase(stage, epochs[stage], rates, weights, size, judged=judged, look_every=look_every)
+
+        return [phase(stage) for stage in epochs]
 
     def _epochs(self, chosen: int | None) -> int:
         """As published, unless those would be very few steps."""

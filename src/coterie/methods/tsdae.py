@@ -85,7 +85,8 @@ class TSDAE(Tuning):
 
     def phases(self) -> list[Phase]:
         epochs, rates = self.settings.adaptation_epochs, self.rates("decoder")
-        return [Phase(ADAPTATION, epochs, rates, {"reconstruction": 1.0}, self.batch_size, judged=False)]
+        weights, size = {"reconstruction": 1.0}, self.batch_size
+        return [Phase(ADAPTATION, epochs, rates, weights, size, judged=False, look_every=max(1, epochs))]
 
     def refresh(self, vectors: Tensor, phase: Phase) -> None:
         self.next_turn()

@@ -82,6 +82,32 @@ def test_an_encoder_with_nothing_to_train_counts_as_standing_still(toy: Make, ph
     assert frozen.texts.encoded == []
 
 
+def test_texts_are_looked_at_as_often_as_a_phase_says_and_after_its_last_epoch(toy: Make, phase: Make) -> None:
+    training = toy([phase("rare", 5, look_every=2), phase("often", 2)])
+    calls: list[int] = []
+    encode_all = training.texts.encode_all
+    training.texts.encode_all = lambda view, rows: calls.append(view) or encode_all(view, rows)
+    training.run()
+    looked = [(entry["phase"], entry["epoch"]) for entry in training.history if "score" in entry]
+    assert looked == [("rare", 2), ("rare", 4), ("rare", 5), ("often", 1), ("often", 2)]
+    assert all(entry["losses"] for entry in training.history)
+    assert len(training.history) == 7
+    assert len(calls) == 1 + len(looked)
+    # In between a model is given the vectors that were seen last.
+    first, second, third, fourth, *_ = (vectors for _, vectors in training.model.refreshed)
+    assert torch.equal(first, second)
+    assert not torch.equal(second, third)
+    assert torch.equal(third, fourth)
+
+
+def test_an_encoder_that_stands_still_is_looked_at_every_epoch(toy: Make, phase: Make) -> None:
+    training = toy([phase("rare", 3, look_every=3)])
+    for parameter in training.encoder.parameters():
+        parameter.requires_grad_(False)
+    frozen = loop.Training(training.model, training.encoder, training.texts, judge=training.judge)
+    assert [("score" in entry) for entry in frozen.run().history] == [True, True, True]
+
+
 def test_losses_count_by_their_weights(toy: Make, phase: Make, weights: Make) -> None:
     training = toy([phase(epochs=1, weights={"contrast": 2.0, "class": -0.5})])
     outcome = training.run()

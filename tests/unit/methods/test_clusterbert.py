@@ -256,23 +256,26 @@ def test_k_means_goes_on_from_the_groups_there_are() -> None:
     assert continued(points, np.array([1, 1, 1, 1, 0, 0]), 2).tolist() == [1, 1, 1, 0, 0, 0]
 
 
-def test_silhouette_and_dunn_index_of_every_epoch_and_of_the_start(
+def test_silhouette_and_dunn_index_of_the_start_and_of_every_stage_and_round(
     tiny_bert: Path, corpus: list[str], different: Callable[[list[str]], list[str]]
 ) -> None:
     corpus = different(corpus)
-    settings = {"trainable_layers": 1, "round_epochs": 1, "hardening_epochs": 1, "encoder_rate": 1e-4, "init": "kmeans"}
+    settings = {"trainable_layers": 1, "round_epochs": 2, "hardening_epochs": 2, "encoder_rate": 1e-4, "init": "kmeans"}
     options: dict[str, Any] = {"method": "clusterbert", "effort": "balanced", "encoder": str(tiny_bert)}
     fitted = TextClusterer(3, settings=settings, **options).fit(corpus, [text.split()[0] for text in corpus])
     stages = [(entry["phase"], entry["epoch"]) for entry in fitted.history_]
-    rounds = [("clustering", 1), ("clustering", 2)]
-    assert stages == [("start", 0), ("adaptation", 1), ("adaptation", 2), *rounds, ("hardening", 1)]
+    rounds = [("clustering", epoch) for epoch in range(1, 5)]
+    hardening = [("hardening", 1), ("hardening", 2)]
+    assert stages == [("start", 0), ("adaptation", 1), ("adaptation", 2), *rounds, *hardening]
     vectors = TransformerEncoder(str(tiny_bert)).encode(corpus)
     labels = KMeans(3, n_init=RESTARTS, random_state=0).fit(vectors).labels_
     start = fitted.history_[0]
     assert start["silhouette"] == pytest.approx(silhouette(vectors, labels), abs=1e-3)
     assert start["dunn"] == pytest.approx(dunn_index(vectors, labels), abs=1e-3)
-    figures = [entry["silhouette"] for entry in fitted.history_]
-    assert len(set(figures)) == len(figures), "the encoder moved in every epoch"
+    seen = [(entry["phase"], entry["epoch"]) for entry in fitted.history_ if "silhouette" in entry]
+    assert seen == [("start", 0), ("adaptation", 2), ("clustering", 2), ("clustering", 4), *hardening]
+    figures = [entry["silhouette"] for entry in fitted.history_ if "silhouette" in entry]
+    assert len(set(figures)) == len(figures), "the encoder moved every time"
     assert set(fitted.history_[-1]["losses"]) == {"cluster", "reconstruction", "total", "gradient"}
 
 
