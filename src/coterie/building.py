@@ -63,6 +63,8 @@ def build(name: str, settings: Settings) -> Method:
         raise ConfigError(f"effort={settings.effort!r} is not known: use one of {', '.join(EFFORTS)}")
     if not isinstance(name, str):
         raise ConfigError(f"method={name!r} is not known: give a name that `coterie methods` lists")
+    if not isinstance(settings.own, Mapping):
+        raise ConfigError(f"settings={settings.own!r} is not usable: give them by name, such as {{'epochs': 3}}")
     if name == AUTO:
         return _auto(settings)
     if name in DEEP:

@@ -135,6 +135,8 @@ class Edits:
         return answers
 
     def merged(self, ids: Sequence[Any]) -> Edits:
+        if isinstance(ids, str) or not isinstance(ids, Sequence | np.ndarray):
+            raise ConfigError(f"the groups to merge must be a list, and {shown(ids)} was given: give [3, 7]")
         groups = tuple(self.known(group) for group in ids)
         if len(groups) < 2:
             raise ConfigError("a merge needs at least 2 groups: name the one that stays, then those that go into it")
@@ -149,7 +151,9 @@ class Edits:
         return self._then(Split((self.known(group), *new), parts))
 
     def renamed(self, group: Any, name: Any) -> Edits:
-        cleaned = clean_name(name) if isinstance(name, str) else ""
+        if not isinstance(name, str):
+            raise ConfigError(f"a name must be a str, and {shown(name)} was given: give one with letters or digits")
+        cleaned = clean_name(name)
         if not cleaned:
             raise ConfigError(f"the name {shown(name)} is empty: give one with letters or digits")
         if len(cleaned) > LONGEST_NAME:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from coterie.data.duplicates import Duplicates, find_duplicates
 from coterie.data.junk import find_junk
+from coterie.data.messages import texts_in_groups
 from coterie.data.times import days_of
 from coterie.describe.examples import group_borderline, group_examples
 from coterie.describe.hierarchy import Hierarchy, group_hierarchy, nearest_groups
@@ -202,7 +203,7 @@ class Clustering:
         return notebook_html(self)
 
     def __repr__(self) -> str:
-        lines = [f"{len(self.texts):,} texts in {len(self.groups):,} groups"]
+        lines = [texts_in_groups(len(self.texts), len(self.groups))]
         for group in self.groups:
             lines.append(f"{group.id:>4}  {group.size:>6,}  {group.heading(6)}")
         return "\n".join(lines)

@@ -295,6 +295,14 @@ def test_out_below_a_file(refused: Refused, tmp_path: Path) -> None:
     assert "is a file" in message
 
 
+@pytest.mark.parametrize(("out", "says"), [("/", "you are in this folder"), ("a" * 300, "nothing could be written")])
+def test_out_that_cannot_be_made(refused: Refused, tmp_path: Path, out: str, says: str) -> None:
+    (tmp_path / "in.csv").write_text(GOOD)
+    message = refused("fit", "in.csv", "--k", 2, "--out", out, "--method", "tfidf+kmeans")
+    assert message.startswith(f"{out}: ")
+    assert says in message
+
+
 def test_out_is_where_we_are(run_cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text(GOOD)
     here = tmp_path / "here"

@@ -317,3 +317,19 @@ def test_killed_while_writing_the_same_command_ends_as_if_nothing_had_been(
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
     name = "assignments.csv"
     assert (tmp_path / "run" / name).read_bytes() == (unbroken / "run" / name).read_bytes()
+
+
+def test_a_terminal_with_fewer_characters_shows_question_marks(run_cli: Cli, tmp_path: Path) -> None:
+    texts = [f"{word} “quoted” …{number}" for word in ("invoice", "garden") for number in range(4)]
+    (tmp_path / "in.csv").write_text("text\n" + "\n".join(texts) + "\n", "utf-8")
+    options = ("--k", 2, "--method", "bow+kmeans", "--out", "run")
+    done = run_cli("fit", "in.csv", *options, cwd=tmp_path, env={"PYTHONIOENCODING": "ascii"})
+    assert done.code == 0, done.err
+    assert "?quoted?" in done.out
+    assert "“quoted”" in (tmp_path / "run" / "assignments.csv").read_text("utf-8")
+
+
+def test_one_group_is_one(run_cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("text\nthe first\nthe second\n", "utf-8")
+    done = run_cli("fit", "in.csv", "--k", 1, "--method", "bow+kmeans", "--out", "run", cwd=tmp_path)
+    assert "2 texts in 1 group, " in done.out

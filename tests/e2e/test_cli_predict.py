@@ -161,6 +161,22 @@ def test_the_texts_are_never_replaced(out: str, refused: Refused, small_fit: Any
     assert message == f"{out}: these are the texts to be sorted. Give `--out` another name, so that they stay."
 
 
+@pytest.mark.parametrize("out", ["run/assignments.parquet", "run/../run/config.json", "run/model/model.json"])
+def test_the_runs_own_files_are_never_written_over(refused: Refused, small_run: Path, tmp_path: Path, out: str) -> None:
+    write_texts(tmp_path / "in.jsonl", ["some words", "more words"])
+    message = refused("predict", "run", "in.jsonl", "--out", out, "--quiet")
+    assert message == f"{out}: this file belongs to the run. Give `--out` another name."
+
+
+def test_a_column_that_nobody_named_is_said(run_cli: Cli, small_fit: Any, tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_text("body,number\nthe invoice of this month is wrong,1\nno password works,2\n")
+    done = run_cli("predict", small_fit.folder, "other.csv", "--quiet", cwd=tmp_path)
+    assert done.code == 0
+    assert done.err == "note: other.csv has no column 'text': the texts are those of 'body'\n"
+    (tmp_path / "lone.csv").write_text("body\nthe invoice of this month is wrong\n")
+    assert run_cli("predict", small_fit.folder, "lone.csv", "--quiet", cwd=tmp_path).err == ""
+
+
 # What cannot be used
 
 

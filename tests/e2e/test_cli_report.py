@@ -54,6 +54,22 @@ def test_report_writes_the_same_page_again(run_cli: Cli, small_fit: Any, small_r
     assert (tmp_path / "elsewhere.html").read_bytes() == (small_run / "report.html").read_bytes()
 
 
+@pytest.mark.parametrize("out", ["run/model/model.json", "run/assignments.csv"])
+def test_a_report_takes_the_place_of_no_other_file_of_the_run(refused: Cli, small_run: Path, out: str) -> None:
+    assert refused("report", "run", "--out", out) == f"{out}: this file belongs to the run. Give `--out` another name."
+
+
+def test_a_report_is_a_page(refused: Cli, small_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "texts.csv").write_text("text\na\n")
+    message = refused("report", "run", "--out", "texts.csv")
+    assert message == "texts.csv: the report is a web page. Give `--out` a name that ends in .html."
+
+
+def test_files_of_two_runs_make_no_report(refused: Cli, small_run: Path) -> None:
+    pl.read_parquet(small_run / "assignments.parquet")[:-3].write_parquet(small_run / "assignments.parquet")
+    assert "rows, and map.parquet" in refused("report", "run")
+
+
 @pytest.mark.parametrize("name", ["map.parquet", "clusters.json", "hierarchy.json", "metrics.json", "history.jsonl"])
 def test_a_run_with_a_file_missing_or_damaged(refused: Cli, small_run: Path, name: str) -> None:
     (small_run / name).write_bytes(b"\xff{")

@@ -177,7 +177,7 @@ def test_given_again_the_command_goes_on_and_ends_as_if_nothing_had_been(
         assert process.returncode == 130
         last = err.splitlines()[-1]
         assert last.startswith("coterie: stopped. Nothing was written; ")
-        assert "the same fit command goes on where it stopped" in last
+        assert "the same command goes on where it stopped" in last
         assert "Traceback" not in err
     else:
         assert process.returncode == -signal.SIGKILL

@@ -247,3 +247,15 @@ def test_fitted_again_a_model_has_no_edits(found: coterie.Clustering, texts: lis
     model.fit(texts)
     assert model.edits_.log == ()
     np.testing.assert_array_equal(model.labels_, found.labels)
+
+
+@pytest.mark.parametrize("ids", [3, None, "01", {0, 1}, (group for group in (0, 1))])
+def test_what_is_no_list_of_groups_is_not_merged(ids: Any) -> None:
+    with pytest.raises(ConfigError, match="the groups to merge must be a list"):
+        Edits(3).merged(ids)
+
+
+@pytest.mark.parametrize("name", [5, None, b"billing"])
+def test_what_is_no_text_is_no_name(name: Any) -> None:
+    with pytest.raises(ConfigError, match="a name must be a str"):
+        Edits(3).renamed(0, name)

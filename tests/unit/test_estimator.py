@@ -189,3 +189,18 @@ def test_odd_texts_get_exactly_k_groups_and_the_same_answer_again(method: str, k
 def test_more_groups_than_the_encoder_can_tell_apart_are_refused() -> None:
     with pytest.raises(InputError, match=r"sees only \d+ different texts"):
         TextClusterer(13).fit(ODD_TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"encoder": None}, "encoder=None is not usable"),
+        ({"encoder": 5}, "encoder=5 is not usable"),
+        ({"method": "clusterbert", "settings": 5}, "settings=5 is not usable"),
+        ({"settings": "epochs=3"}, "settings='epochs=3' is not usable"),
+        ({"settings": [("epochs", 3)]}, "give them by name"),
+    ],
+)
+def test_parameters_of_a_wrong_kind_are_named(wrong: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        TextClusterer(2, **wrong).fit(["one text", "another text", "a third text"])

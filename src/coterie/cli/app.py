@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 import warnings
@@ -92,6 +93,10 @@ def main() -> NoReturn:
     # Threads that spin while they wait make a fit several times slower when other programs want the cores.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     warnings.showwarning = _show_warning
+    for stream in (sys.stdout, sys.stderr):
+        # Where the terminal knows fewer characters than the texts have, a question mark is better than no answer.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         _run()
     except StoppedError as error:
@@ -99,7 +104,8 @@ def main() -> NoReturn:
     except CoterieError as error:
         _fail(str(error), BAD_INPUT)
     except KeyboardInterrupt:
-        _fail("stopped. Nothing was written; given again, the same fit command goes on where it stopped.", INTERRUPTED)
+        again = " Nothing was written; given again, the same command goes on where it stopped."
+        _fail("stopped." + (again if sys.argv[1:2] == ["fit"] else ""), INTERRUPTED)
     except MemoryError:
         _fail("not enough memory for this. Use fewer rows, or --method minilm+minibatch.", 1)
     except BrokenPipeError:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coterie.cli.console import print_group, progress_on_stderr
+from coterie.data.messages import texts_in_groups
 from coterie.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _edit(context: typer.Context, quiet: bool, made: Callable[[EditedRun], Edits
         groups = edited.write(after)
     _print_changes(before, after, groups)
     rows = sum(group["size"] for group in groups)
-    print(f"\n{rows:,} texts in {len(groups):,} groups. Report: {run.report_path} (open it in a browser)")
+    print(f"\n{texts_in_groups(rows, len(groups))}. Report: {run.report_path} (open it in a browser)")
 
 
 def _print_changes(before: Edits, after: Edits, groups: list[dict[str, Any]]) -> None:

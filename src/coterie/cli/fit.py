@@ -10,6 +10,7 @@ import typer
 
 from coterie.cli.console import StageTimes, print_group, print_json, progress_on_stderr
 from coterie.cli.findings import check_shown_columns, print_content, print_shares
+from coterie.data.messages import texts_in_groups
 from coterie.errors import ConfigError
 from coterie.registry import Effort, Precision
 
@@ -181,7 +182,7 @@ def _print_summary(clustering: Clustering, metrics: dict[str, Any], out: Path) -
             f"Outliers: {count:,} of {len(clustering.texts):,} rows ({share:.1%}); the least confidence is {least:.2f}"
         )
     print(
-        f"{len(clustering.texts):,} texts in {len(clustering.groups):,} groups, {metrics['seconds']:.1f} s, "
+        f"{texts_in_groups(len(clustering.texts), len(clustering.groups))}, {metrics['seconds']:.1f} s, "
         f"peak memory {metrics['peak_memory_mb']:,.0f} MB"
     )
     print(f"Results: {out}/assignments.csv (every row), {out}/clusters.json, {out}/model")

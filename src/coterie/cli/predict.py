@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from coterie.cli.console import progress_on_stderr
 from coterie.errors import ConfigError
+
+if TYPE_CHECKING:
+    from coterie.data.tables import TableReader
 
 ROWS_AT_ONCE = 8192
 
@@ -17,7 +21,10 @@ ROWS_AT_ONCE = 8192
 def predict(
     run: Annotated[Path, typer.Argument(help="The run folder of a fit.")],
     file: Annotated[str, typer.Argument(help="New texts, in any format of fit; - for standard input.")],
-    text: Annotated[str | None, typer.Option(help="The column with the texts; by default that of the fit.")] = None,
+    text: Annotated[
+        str | None,
+        typer.Option(help="The column with the texts; by default that of the fit, or else the one with texts."),
+    ] = None,
     out: Annotated[str, typer.Option(help="CSV, TSV, JSONL or Parquet, also .gz; - for CSV on standard output.")] = "-",
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
@@ -31,6 +38,8 @@ def predict(
     from coterie.persist.run import Run
 
     finished = Run.open(run)
+    if out != STANDARD_STREAM:
+        finished.check_not_its_own(out)
     # os.path, because a Path of a name that no file can have raises instead of not being there.
     if out != STANDARD_STREAM and os.path.exists(out) and os.path.exists(file) and os.path.samefile(out, file):
         raise ConfigError(f"{out}: these are the texts to be sorted. Give `--out` another name, so that they stay.")
@@ -41,10 +50,19 @@ def predict(
         with progress_on_stderr(quiet) as progress, table_writer(out) as writer:
             done = 0
             for batch in table.batches(ROWS_AT_ONCE):
-                column = wanted = choose_text_column(batch, wanted, table.name)
+                column = choose_text_column(batch, wanted, table.name)
+                if column != wanted:
+                    _say_which(column, finished.text_column, table)
+                    wanted = column
                 texts = texts_of(batch, column, table.name, first_row=done + 1)
                 model = model or finished.model()  # the first rows are sound, so it is worth loading
                 writer.write(with_answers(batch, model.answers(texts), finished.outliers_below))
                 done += len(texts)
                 progress("predicting", done, 0)
             progress("predicting", done, done)
+
+
+def _say_which(column: str, of_the_fit: str, table: TableReader) -> None:
+    """A column that nobody named is no surprise where there is only one."""
+    if len(table.columns) > 1:
+        print(f"note: {table.name} has no column {of_the_fit!r}: the texts are those of {column!r}", file=sys.stderr)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from coterie.errors import ConfigError
+
+PAGES = (".html", ".htm")
 
 
 def report(
@@ -17,6 +22,11 @@ def report(
     from coterie.report.build import write_report
 
     finished = Run.open(run)
-    page = out or finished.report_path
+    page = finished.report_path
+    if out is not None and os.path.realpath(out) != os.path.realpath(page):
+        finished.check_not_its_own(out)
+        if out.suffix.lower() not in PAGES:
+            raise ConfigError(f"{out}: the report is a web page. Give `--out` a name that ends in .html.")
+        page = out
     write_report(finished, page)
     print(f"Report: {page} (open it in a browser)")

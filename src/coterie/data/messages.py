@@ -44,3 +44,7 @@ def surrogate_position(text: str) -> int | None:
     except UnicodeEncodeError as error:
         return error.start
     return None
+
+
+def texts_in_groups(texts: int, groups: int) -> str:
+    return f"{texts:,} {'text' if texts == 1 else 'texts'} in {groups:,} {'group' if groups == 1 else 'groups'}"

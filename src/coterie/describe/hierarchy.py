@@ -33,7 +33,8 @@ class Hierarchy:
 
         They are numbered by the first of their groups, and groups are numbered by size.
         """
-        if isinstance(n_groups, bool) or not 1 <= n_groups <= self.n_groups:
+        whole = isinstance(n_groups, int | np.integer) and not isinstance(n_groups, bool)
+        if not whole or not 1 <= n_groups <= self.n_groups:
             raise ConfigError(f"n_groups={n_groups!r} is not usable: the tree has 1 to {self.n_groups} groups")
         groups = sorted({group for _, *pair in self.merges for group in pair})
         place = {group: at for at, group in enumerate(groups)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +33,9 @@ def find_checkpoint(name: str) -> Checkpoint:
     """The files of an encoder by name; only a hub name that is not a folder may use the network."""
     if name == BUNDLED:
         return _bundled()
+    if not isinstance(name, str | os.PathLike):
+        raise ConfigError(f"encoder={name!r} is not usable: give a folder, the name of an encoder, or {BUNDLED!r}")
+    name = os.fspath(name)
     folder = Path(name).expanduser()
     if folder.is_dir():
         return _in_folder(name, folder)

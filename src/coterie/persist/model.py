@@ -51,7 +51,7 @@ def save_model(model: TextClusterer, folder: str | os.PathLike[str]) -> None:
     import coterie
 
     target = Path(folder)
-    if target.exists():
+    if os.path.exists(target):  # a Path raises where a name is too long
         raise ConfigError(f"{target}: there is something of this name already. Save to a new folder.")
     state = State({}, {"labels": model.fitted_labels_.astype(np.int32)})
     state.nest("features", model.features_.state())

@@ -11,14 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coterie.data.atomic import write_json_atomic, write_text_atomic
+from coterie.data.atomic import write_json_atomic, write_text_atomic, writing_errors_named
 from coterie.data.messages import listed
 from coterie.data.writers import table_writer
 from coterie.errors import ConfigError, InputError
 from coterie.persist.environment import machine, peak_memory_mb, versions
 from coterie.persist.folders import new_folder
 from coterie.persist.model import plain_parameters
-from coterie.persist.run import FORMAT_VERSION, Run
+from coterie.persist.run import FORMAT_VERSION, RUN_FILES, Run
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,28 +28,14 @@ if TYPE_CHECKING:
     from coterie.result import Clustering
 
 OUR_COLUMNS = ("cluster", "confidence", "outlier")
-RUN_FILES = {
-    "assignments.csv",
-    "assignments.parquet",
-    "by.csv",
-    "clusters.json",
-    "config.json",
-    "duplicates.csv",
-    "hierarchy.json",
-    "history.jsonl",
-    "map.parquet",
-    "metrics.json",
-    "model",
-    "over_time.csv",
-    "report.html",
-}
-"""All that a run consists of: a folder with anything else in it is never replaced."""
 
 
 def check_free(folder: Path, force: bool) -> None:
     """Before any work: may a run be written here?"""
-    _check_parent(folder)
-    if not folder.exists():
+    with writing_errors_named(str(folder)):  # a name may be longer than any file's can be
+        _check_parent(folder)
+        is_new = not folder.exists()
+    if is_new:
         return
     if not folder.is_dir():
         raise ConfigError(f"{folder}: this is a file. Name a folder with --out.")
@@ -72,7 +58,8 @@ def check_free(folder: Path, force: bool) -> None:
 
 def _check_parent(folder: Path) -> None:
     """A folder that cannot be made is found out before the work, not after it."""
-    above = next(path for path in folder.absolute().parents if path.exists())
+    full = folder.absolute()
+    above = next(path for path in (*full.parents, Path(full.anchor)) if path.exists())
     if not above.is_dir():
         raise ConfigError(f"{folder}: {above} is a file, so no folder can be made in it. Name another with --out.")
     if not os.access(above, os.W_OK | os.X_OK):

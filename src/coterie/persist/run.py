@@ -21,6 +21,23 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = 1
 
+RUN_FILES = {
+    "assignments.csv",
+    "assignments.parquet",
+    "by.csv",
+    "clusters.json",
+    "config.json",
+    "duplicates.csv",
+    "hierarchy.json",
+    "history.jsonl",
+    "map.parquet",
+    "metrics.json",
+    "model",
+    "over_time.csv",
+    "report.html",
+}
+"""All that a run consists of: a folder with anything else in it is never replaced."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -72,6 +89,13 @@ class Run:
     @property
     def report_path(self) -> Path:
         return self.folder / "report.html"
+
+    def check_not_its_own(self, out: str | os.PathLike[str]) -> None:
+        """Before any work: what is to be written must not take the place of a file of the run."""
+        # os.path, because a Path of a name that no file can have raises instead of not being there.
+        within = os.path.relpath(os.path.realpath(out), os.path.realpath(self.folder))
+        if within.split(os.sep)[0] in RUN_FILES:
+            raise ConfigError(f"{os.fspath(out)}: this file belongs to the run. Give `--out` another name.")
 
     @property
     def outliers_below(self) -> float | None:

@@ -51,6 +51,11 @@ def report_data(run: Run) -> dict[str, Any]:
     Groups come from the largest on, and are told by their places in this order: their numbers may have gaps.
     """
     frame, points = run.assignments(), run.map()
+    if len(frame) != len(points):
+        raise ModelFormatError(
+            f"{run.assignments_path}: it has {len(frame):,} rows, and map.parquet {len(points):,}: "
+            "put the files of the fit back, or fit again"
+        )
     groups = sorted(run.groups(), key=lambda group: -int(group["size"]))
     place = {group["id"]: at for at, group in enumerate(groups)}
     with _known_groups(run):

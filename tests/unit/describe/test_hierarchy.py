@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -45,8 +47,8 @@ def test_cuts_are_those_of_scipy() -> None:
         np.testing.assert_array_equal(ours[:, None] == ours[None], other[:, None] == other[None])
 
 
-@pytest.mark.parametrize("n_groups", [0, 5, -1, True])
-def test_cut_that_cannot_be(n_groups: int) -> None:
+@pytest.mark.parametrize("n_groups", [0, 5, -1, True, 2.0, "2", None])
+def test_cut_that_cannot_be(n_groups: Any) -> None:
     with pytest.raises(ConfigError, match="the tree has 1 to 4 groups"):
         group_hierarchy(VECTORS, LABELS).cut(n_groups)
 
