@@ -4,7 +4,8 @@ The silhouette of a grouping is taken in the space of the two views, as it was b
 
 The groups that the start's own procedure finds with the trained encoder are compared with the start like with like
 (where the method says so): the larger geometric mean over the spaces is kept, so that a gain in one has to outweigh the
-loss in the other, as ratios.
+loss in the other, as ratios. But what has lost more than a tenth in the space before training was not found there: the
+encoder has made groups of its own.
 Everything else that came of training, the trained head above all, was made to look good in the space that training has
 made. It must beat the start in every space, by twice what chance would give. Texts of a group move together, so chance
 is reckoned by groups, not by texts.
@@ -25,7 +26,9 @@ from coterie.types import Labels, Matrix
 
 JUDGED_ROWS = 20_000
 STANDARD_ERRORS = 2.0
+LEAST_LEFT = 0.9
 NO_GAIN = "not above the start in every space by more than chance"
+FELL = "more than a tenth below the start in the space before training"
 """Why a candidate with a higher score is not kept."""
 
 
@@ -62,7 +65,8 @@ def best_of(
     candidates: dict[str, Fit], judges: Sequence[Judge], again: str | None = None, wanted: str | None = None
 ) -> tuple[Fit, list[dict[str, Any]]]:
     """The best of the first, of `again`, which was made as the first was, and of those that are a gain over the first
-    by every judge; or the one `wanted` whatever they say. And what each of them had."""
+    by every judge; or the one `wanted` whatever they say. And what each of them had. The first judge's space is that
+    before training."""
     start, *others = candidates
     each = {name: [judge.of_each(fit.labels) for judge in judges] for name, fit in candidates.items()}
     by_space = {name: [float(found.mean()) for found in each[name]] for name in candidates}
@@ -73,7 +77,11 @@ def best_of(
         spaces = zip(each[name], each[start], first_groups, strict=True)
         return all(is_gain(now - before, groups) for now, before, groups in spaces)
 
-    eligible = [name for name in others if name == again or wins_everywhere(name)]
+    def holds(name: str) -> bool:
+        now, before = by_space[name][0], by_space[start][0]
+        return now >= min(before, LEAST_LEFT * before)
+
+    eligible = [name for name in others if (holds(name) if name == again else wins_everywhere(name))]
     best = wanted or max([start, *eligible], key=lambda name: scores[name])
 
     def entry(name: str) -> dict[str, Any]:
@@ -85,7 +93,7 @@ def best_of(
             "kept": name == best,
         }
         refused = not wanted and scores[name] > scores[best]
-        return found | ({"because": NO_GAIN} if refused else {})
+        return found | ({"because": FELL if name == again else NO_GAIN} if refused else {})
 
     return candidates[best], [entry(name) for name in candidates]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.methods.judge import Judge, best_of, is_gain, standard_error_by_group, together
+from coterie.methods.judge import FELL, NO_GAIN, Judge, best_of, is_gain, standard_error_by_group, together
 from coterie.metrics.internal import silhouette
 
 
@@ -46,12 +46,10 @@ def test_what_came_of_training_must_be_better_in_both_spaces(head: Any, again: A
 @pytest.mark.parametrize(
     ("head", "again", "kept"),
     [
-        (([0.4] * 4, [0.9] * 4), ([0.4] * 4, [0.7] * 4), "again"),  # 0.28 > 0.25; the head lost in one space
-        (
-            ([0.4] * 4, [0.9] * 4),
-            ([0.4] * 4, [0.6] * 4),
-            "start",
-        ),  # 0.24 < 0.25, with the same arithmetic mean
+        (([0.4] * 4, [0.9] * 4), ([0.46] * 4, [0.7] * 4), "again"),  # 0.32 > 0.25; the head lost in one space
+        (([0.4] * 4, [0.9] * 4), ([0.46] * 4, [0.54] * 4), "start"),  # 0.2484 < 0.25, with the same arithmetic mean
+        (([0.4] * 4, [0.9] * 4), ([0.44] * 4, [0.9] * 4), "start"),  # 0.40 > 0.25, but an eighth is lost in the first
+        (([0.6] * 4, [0.6] * 4), ([0.9] * 4, [0.44] * 4), "again"),  # 0.396 > 0.36; the second may lose as much
         (([0.6] * 4, [0.6] * 4), ([0.7] * 4, [0.5] * 4), "head"),  # 0.36 > 0.35
         (([0.4] * 4, [0.9] * 4), ([0.4, 0.4, 0.6, 0.6], [0.5, 0.5, 0.6, 0.6]), "again"),  # a gain of one group will do
         (([0.4] * 4, [0.9] * 4), ([-0.1] * 4, [-0.9] * 4), "start"),
@@ -81,6 +79,14 @@ def test_why_a_higher_score_is_not_kept_is_said() -> None:
     fit, evidence = best_of(candidates, [FixedJudge(each)], wanted="lower")
     assert fit.labels[0] == "lower"
     assert not any("because" in entry for entry in evidence)
+
+
+def test_what_fell_in_the_space_before_training_is_told_from_what_is_no_gain() -> None:
+    before = {"start": [0.5] * 4, "head": [0.4] * 4, "again": [0.4] * 4}
+    after = {"start": [0.5] * 4, "head": [0.9] * 4, "again": [0.9] * 4}
+    candidates = {name: named(name) for name in before}
+    _, evidence = best_of(candidates, [FixedJudge(before), FixedJudge(after)], "again")
+    assert [entry.get("because") for entry in evidence] == [None, NO_GAIN, FELL]
 
 
 def test_together() -> None:
