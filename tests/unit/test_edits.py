@@ -101,7 +101,7 @@ def test_names_are_one_line_of_what_is_seen(name: str, cleaned: str) -> None:
         (lambda edits: edits.merged(["1", 0]), "there is no group '1'"),
         (lambda edits: edits.renamed(7, "x"), "there is no group 7"),
         (lambda edits: edits.renamed(1, " \u202e\n"), "is empty"),
-        (lambda edits: edits.renamed(1, None), "is empty"),
+        (lambda edits: edits.renamed(1, None), "must be a str"),
         (lambda edits: edits.renamed(1, "x" * 81), "is too long: use at most 80"),
         (lambda edits: Edits(4).undone(), "nothing to undo: the groups are as the fit left them"),
     ],

@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+ZERO = 128
+WHOLE, NARROW = 127, 64
+"""How far weights reach from 0. Processors without instructions for 8-bit products add two of them up in 16 bits, where
+anything above 32,767 is cut off: 2 x 255 x 64 is not."""
+
+
+@cache
+def weight_steps() -> int:
+    """The largest weight whose products are exact on this processor, by trying."""
+    width = 64
+    packed = torch.ops.onednn.qlinear_prepack(torch.full((16, width), WHOLE, dtype=torch.int8), None)
+    product = _product(torch.full((32, width), 2 * ZERO - 1, dtype=torch.uint8), packed, torch.ones(16))
+    return WHOLE if bool((product == WHOLE * WHOLE * width).all()) else NARROW
+
+
+def _product(unsigned: Tensor, packed: Tensor, scales: Tensor) -> Tensor:
+    """Of bytes less 128 and weights, times a scale for each output."""
+    zeros = torch.zeros(len(scales), dtype=torch.int32)
+    result: Tensor = torch.ops.onednn.qlinear_pointwise(
+        unsigned, 1.0, ZERO, packed, scales, zeros, None, 1.0, 0, torch.float32, "none", [], ""
+    )
+    return result
 
 
 class Int8Linear:
@@ -14,24 +39,18 @@ class Int8Linear:
     whatever else is in the batch. The quantised tensors of torch, which are on their way out, are not used.
     """
 
-    ZERO = 128
-
     def __init__(self, weight: Tensor, bias: Tensor, gelu: bool = False) -> None:
-        self.scales = weight.abs().amax(dim=1).clamp_min(1e-12) / 127
+        self.scales = weight.abs().amax(dim=1).clamp_min(1e-12) / weight_steps()
         quantised = (weight / self.scales[:, None]).round().to(torch.int8)
         self.packed = torch.ops.onednn.qlinear_prepack(quantised, None)
-        self.zeros = torch.zeros(len(weight), dtype=torch.int32)
         self.bias, self.gelu = bias, gelu
 
     def __call__(self, x: Tensor) -> Tensor:
         row_scales = x.abs().amax(dim=1, keepdim=True).clamp_min_(1e-12).mul_(1 / 127)
         signed = (x / row_scales).round_().to(torch.int8)
         # The fast product takes unsigned bytes: flipping the highest bit adds 128.
-        unsigned = signed.bitwise_xor_(-self.ZERO).view(torch.uint8)
-        product = torch.ops.onednn.qlinear_pointwise(
-            unsigned, 1.0, self.ZERO, self.packed, self.scales, self.zeros, None, 1.0, 0, torch.float32, "none", [], ""
-        )
-        scaled = torch.addcmul(self.bias, product, row_scales)
+        unsigned = signed.bitwise_xor_(-ZERO).view(torch.uint8)
+        scaled = torch.addcmul(self.bias, _product(unsigned, self.packed, self.scales), row_scales)
         # Never the tanh form: where threads cut a batch, it rounds differently, so a text would depend on its company.
         return F.gelu(scaled) if self.gelu else scaled
 

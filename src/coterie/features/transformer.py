@@ -169,8 +169,11 @@ class TransformerEncoder:
         import torch
 
         from coterie.features.cache import VectorFile
+        from coterie.features.int8 import weight_steps
 
-        settings = f"{CODE_VERSION} {torch.__version__} {self.pooling} {self.precision}"
+        # Processors differ in how coarse 8-bit products have to be.
+        precision = f"int8 {weight_steps()}" if self.precision == "int8" else self.precision
+        settings = f"{CODE_VERSION} {torch.__version__} {self.pooling} {precision}"
         key = (self.checkpoint.fingerprint + _fingerprint(self.tuned), settings, tokens.fingerprint())
         with VectorFile.open(*key, rows=len(tokens), width=self._model.width) as file:
             if file is None:
