@@ -149,10 +149,13 @@ class ClusterBERT(TSDAE):
             log_p = self.head(vectors).log_softmax(dim=1)
             losses["cluster"] = soft_cross_entropy(log_p, self.target[batch.rows])
         if "reconstruction" in phase.weights:
-            turn = self.places_turn()
-            marks = self._whole_texts[turn] if "cluster" in phase.weights else self.places[turn]
+            marks = self._told_beside_groups() if "cluster" in phase.weights else self.told()
             losses["reconstruction"] = self.reconstruction(batch, vectors, marks)
         return losses
+
+    def _told_beside_groups(self) -> Marks:
+        """All of one text in so many, in turns."""
+        return self._whole_texts[(int(self.turn) - 1) % len(self._whole_texts)]
 
     @torch.no_grad()
     def refresh(self, vectors: Tensor, phase: Phase) -> None:

@@ -92,9 +92,7 @@ class TSDAE(Tuning):
         self.next_turn()
 
     def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:
-        return {
-            "reconstruction": self.reconstruction(batch, self.noised(batch, phase), self.places[self.places_turn()])
-        }
+        return {"reconstruction": self.reconstruction(batch, self.noised(batch, phase), self.told())}
 
     def noised(self, batch: Batch, phase: Phase) -> Tensor:
         """The vectors of the texts with words deleted."""
@@ -105,6 +103,10 @@ class TSDAE(Tuning):
         assert self.decoder is not None
         states = batch.decoded(self.decoder, vectors, marks)
         return mean_surprise(self.decoder.head.surprise(states, batch.tokens(marks)))
+
+    def told(self) -> Marks:
+        """The places that are rebuilt in this epoch: some of every text."""
+        return self.places[self.places_turn()]
 
     def places_turn(self) -> int:
         """Which places are told: not always the same ones with the same view, so one more turn for every round."""
