@@ -19,13 +19,13 @@ def weight_steps() -> int:
     """The largest weight whose products are exact on this processor, by trying."""
     width = 64
     packed = torch.ops.onednn.qlinear_prepack(torch.full((16, width), WHOLE, dtype=torch.int8), None)
-    product = _product(torch.full((32, width), 2 * ZERO - 1, dtype=torch.uint8), packed, torch.ones(16))
+    largest, zeros = torch.full((32, width), 2 * ZERO - 1, dtype=torch.uint8), torch.zeros(16, dtype=torch.int32)
+    product = _product(largest, packed, torch.ones(16), zeros)
     return WHOLE if bool((product == WHOLE * WHOLE * width).all()) else NARROW
 
 
-def _product(unsigned: Tensor, packed: Tensor, scales: Tensor) -> Tensor:
+def _product(unsigned: Tensor, packed: Tensor, scales: Tensor, zeros: Tensor) -> Tensor:
     """Of bytes less 128 and weights, times a scale for each output."""
-    zeros = torch.zeros(len(scales), dtype=torch.int32)
     result: Tensor = torch.ops.onednn.qlinear_pointwise(
         unsigned, 1.0, ZERO, packed, scales, zeros, None, 1.0, 0, torch.float32, "none", [], ""
     )
@@ -43,6 +43,7 @@ class Int8Linear:
         self.scales = weight.abs().amax(dim=1).clamp_min(1e-12) / weight_steps()
         quantised = (weight / self.scales[:, None]).round().to(torch.int8)
         self.packed = torch.ops.onednn.qlinear_prepack(quantised, None)
+        self.zeros = torch.zeros(len(weight), dtype=torch.int32)
         self.bias, self.gelu = bias, gelu
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -50,7 +51,8 @@ class Int8Linear:
         signed = (x / row_scales).round_().to(torch.int8)
         # The fast product takes unsigned bytes: flipping the highest bit adds 128.
         unsigned = signed.bitwise_xor_(-ZERO).view(torch.uint8)
-        scaled = torch.addcmul(self.bias, _product(unsigned, self.packed, self.scales), row_scales)
+        product = _product(unsigned, self.packed, self.scales, self.zeros)
+        scaled = torch.addcmul(self.bias, product, row_scales)
         # Never the tanh form: where threads cut a batch, it rounds differently, so a text would depend on its company.
         return F.gelu(scaled) if self.gelu else scaled
 
