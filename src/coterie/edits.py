@@ -11,7 +11,6 @@ of a retired one is 0.
 
 from __future__ import annotations
 
-import operator
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.data.messages import shown
+from coterie.data.whole_number import whole_number
 from coterie.errors import ConfigError, InputError
 from coterie.methods.base import Answers, Fit, labels_of
 from coterie.methods.nearest_centre import NearestCentre
@@ -168,13 +168,10 @@ class Edits:
 
     def known(self, group: Any) -> int:
         """The number of a group that there is."""
-        try:
-            number = -1 if isinstance(group, bool) else operator.index(group)
-        except TypeError:
-            number = -1
+        number = whole_number(group)
         if number in self.retired:
             raise ConfigError(f"group {number} was merged into {self.retired[number]}. {self._there_are()}")
-        if not 0 <= number < self.width:
+        if number is None or not 0 <= number < self.width:
             raise ConfigError(f"there is no group {shown(group)}. {self._there_are()}")
         return number
 
@@ -211,11 +208,12 @@ def divided(model: TextClusterer, texts: Sequence[str], group: int, into: int) -
 def check_division(edits: Edits, texts: Sequence[str], labels: Labels, group: Any, into: Any) -> None:
     """Before any work: is there such a group, and has it texts enough?"""
     number = edits.known(group)
-    if isinstance(into, bool) or not isinstance(into, int | np.integer) or into < 2:
+    parts = whole_number(into)
+    if parts is None or parts < 2:
         raise ConfigError(f"group {number} cannot be split into {shown(into)}: give a whole number from 2 on")
     different = len({texts[row] for row in np.flatnonzero(labels == number).tolist()})
     noun = "text" if different == 1 else "texts"
-    _check_parts(number, int(into), different, f"it has only {different:,} different {noun}")
+    _check_parts(number, parts, different, f"it has only {different:,} different {noun}")
 
 
 def _check_parts(group: int, into: int, most: int, found: str) -> None:

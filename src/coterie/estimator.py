@@ -18,6 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from coterie.building import Settings, build
 from coterie.data.check import check_n_clusters, check_texts
 from coterie.data.duplicates import find_duplicates, training_rows
+from coterie.data.messages import shown
+from coterie.data.whole_number import whole_number
 from coterie.edits import Edits
 from coterie.errors import ConfigError, InputError
 from coterie.methods.base import Answers, Fit
@@ -205,16 +207,17 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         return tags
 
     def _settings(self, n_clusters: int, views: list[list[str]], truth: Labels | None) -> Settings:
-        seed = self.random_state
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
-            raise ConfigError(f"random_state={seed!r} is not usable: give a whole number from 0 to {2**32 - 1}")
+        seed = whole_number(self.random_state)
+        if seed is None or not 0 <= seed < 2**32:
+            given = shown(self.random_state)
+            raise ConfigError(f"random_state={given} is not usable: give a whole number from 0 to {2**32 - 1}")
         return Settings(
             n_clusters,
             self.effort,
             self.encoder,
             self.precision,
             self.word_vectors,
-            int(seed),
+            seed,
             own=self.settings or {},
             views=views,
             truth=truth,

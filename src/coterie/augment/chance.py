@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from numbers import Integral, Real
+from numbers import Real
 from random import Random
 
 from coterie.data.messages import shown
+from coterie.data.whole_number import whole_number
 from coterie.errors import ConfigError
 
 
@@ -48,6 +49,7 @@ def check_rate(name: str, rate: float) -> float:
 
 
 def check_random_state(random_state: int) -> int:
-    if isinstance(random_state, bool) or not isinstance(random_state, Integral):
+    seed = whole_number(random_state)
+    if seed is None:
         raise ConfigError(f"random_state={shown(random_state)} cannot be used: give a whole number such as 0")
-    return int(random_state)
+    return seed

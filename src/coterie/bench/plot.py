@@ -13,7 +13,7 @@ from coterie.bench.measured import Cells, Result, measured
 from coterie.bench.png import write_pngs
 from coterie.bench.svg import figure_svg
 from coterie.data.atomic import atomic_file
-from coterie.data.messages import nearest
+from coterie.data.messages import fault, nearest
 from coterie.errors import ConfigError, ModelFormatError
 
 
@@ -69,8 +69,7 @@ def _made(kind: Kind, cells: Cells) -> list[Figure]:
         return kind.make(cells)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFormatError(
-            f"a cell has not what `coterie bench run` writes ({type(error).__name__}: {error}). "
-            "Delete its file and run the plan again."
+            f"a cell has not what `coterie bench run` writes ({fault(error)}). Delete its file and run the plan again."
         ) from error
 
 

@@ -21,6 +21,7 @@ from typing import IO, Any
 from coterie.bench.data import make_folder
 from coterie.bench.plan import Cell, Plan
 from coterie.data.atomic import write_json_atomic
+from coterie.data.messages import fault, shown
 from coterie.errors import ConfigError, ModelFormatError
 
 Result = dict[str, Any]
@@ -96,7 +97,7 @@ def _planned(folder: Path) -> dict[str, Any]:
         return {name: Cell(**cell).as_json() for name, cell in planned.items()}
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise ModelFormatError(
-            f"{path}: this is not a list of planned cells ({error}). Delete it and run again."
+            f"{path}: this is not a list of planned cells ({fault(error)}). Delete it and run again."
         ) from error
 
 
@@ -105,10 +106,10 @@ def read_cell(path: Path) -> Result:
         result = json.loads(path.read_text(encoding="utf-8"))
         Cell(**result["cell"])
         if result["status"] not in ("done", "failed"):
-            raise KeyError(result["status"])
+            raise ValueError(f"its status is {shown(result['status'])}")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelFormatError(
-            f"{path}: this is not a cell of a benchmark ({error}). Delete it to run it again."
+            f"{path}: this is not a cell of a benchmark ({fault(error)}). Delete it to run it again."
         ) from error
     found: Result = result
     return found

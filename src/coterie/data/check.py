@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from coterie.data.columns import check_column
 from coterie.data.messages import listed, place, shown, surrogate_position
+from coterie.data.whole_number import whole_number
 from coterie.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -148,15 +148,12 @@ def _check_enough(asked: Numbers, distinct: int, rows: int, name: str) -> None:
 
 
 def _whole_number(n_clusters: Any, option: str) -> int:
-    try:
-        if isinstance(n_clusters, bool):
-            raise TypeError
-        k = operator.index(n_clusters)
-    except TypeError:
+    k = whole_number(n_clusters)
+    if k is None:
         raise ConfigError(
             f"{option} must be a whole number such as 20, 'auto', or a range such as (5, 40), not {shown(n_clusters)} "
             f"({type(n_clusters).__name__})."
-        ) from None
+        )
     if k < 1:
         raise ConfigError(f"{option} must be at least 1, not {k}.")
     return k

@@ -46,5 +46,15 @@ def surrogate_position(text: str) -> int | None:
     return None
 
 
+def fault(error: Exception) -> str:
+    """What is wrong with a file that was read as something it is not, for a person who may have changed it."""
+    match error:
+        case KeyError(args=(name, *_)):
+            return f"{shown(name)} is missing"
+        case TypeError() | AttributeError() | IndexError():
+            return "a value is not of the kind that belongs there"
+    return str(error)
+
+
 def texts_in_groups(texts: int, groups: int) -> str:
     return f"{texts:,} {'text' if texts == 1 else 'texts'} in {groups:,} {'group' if groups == 1 else 'groups'}"

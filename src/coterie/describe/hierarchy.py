@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.clusterers.agglomerative import cut, merge_tree, pair_costs
+from coterie.data.messages import shown
+from coterie.data.whole_number import whole_number
 from coterie.errors import ConfigError
 from coterie.types import Labels, Matrix
 from coterie.vectors import group_means, unit_rows
@@ -33,12 +35,12 @@ class Hierarchy:
 
         They are numbered by the first of their groups, and groups are numbered by size.
         """
-        whole = isinstance(n_groups, int | np.integer) and not isinstance(n_groups, bool)
-        if not whole or not 1 <= n_groups <= self.n_groups:
-            raise ConfigError(f"n_groups={n_groups!r} is not usable: the tree has 1 to {self.n_groups} groups")
+        wanted = whole_number(n_groups)
+        if wanted is None or not 1 <= wanted <= self.n_groups:
+            raise ConfigError(f"n_groups={shown(n_groups)} is not usable: the tree has 1 to {self.n_groups} groups")
         groups = sorted({group for _, *pair in self.merges for group in pair})
         place = {group: at for at, group in enumerate(groups)}
-        parts = cut([(height, place[a], place[b]) for height, a, b in self.merges], n_groups)
+        parts = cut([(height, place[a], place[b]) for height, a, b in self.merges], wanted)
         _, first, which = np.unique(parts, return_index=True, return_inverse=True)
         return np.asarray(np.argsort(np.argsort(first))[which], dtype=np.int64)
 

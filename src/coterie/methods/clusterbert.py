@@ -42,7 +42,9 @@ CLUSTERING, HARDENING = "clustering", "hardening"
 RESTARTS = 3
 PUBLISHED_EPOCHS = 2
 FEWEST_STEPS = 120
-"""A head that begins from nothing needs about as many to know all groups: small sets have more epochs for it."""
+"""A head that begins from nothing needs about as many to know all groups: small sets have smaller batches for it, and
+where those are `SMALLEST_BATCH` already, more epochs."""
+SMALLEST_BATCH = 64
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class ClusterBERT(TSDAE):
     settings_class: ClassVar[type[DeepSettings]] = ClusterBERTSettings
     only_for_training: ClassVar[tuple[str, ...]] = (*TSDAE.only_for_training, "target")
     layers_by_effort: ClassVar[dict[str, int | Literal["all"]]] = {"fast": 0, "balanced": 2, "full": "all"}
-    sizes_by_effort: ClassVar[dict[str, int]] = {"fast": 400, "balanced": 64, "full": 8}
+    sizes_by_effort: ClassVar[dict[str, int]] = {"fast": 400, "balanced": 256, "full": 8}
     reads_kmeans: ClassVar[bool] = True
     target: Tensor
 
@@ -104,6 +106,14 @@ class ClusterBERT(TSDAE):
         round_epochs, last = (given(n, PUBLISHED_EPOCHS) for n in (settings.round_epochs, settings.hardening_epochs))
         adaptation = 0 if settings.ablation else settings.adaptation_epochs
         return int(adaptation + settings.rounds * round_epochs + last)
+
+    @property
+    def batch_size(self) -> int:
+        size = super().batch_size
+        if self.settings.batch_size is not None or self.task.effort != "balanced":
+            return size
+        most = PUBLISHED_EPOCHS * self.task.rows // FEWEST_STEPS
+        return min(size, max(SMALLEST_BATCH, most))
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         return {**super().parameter_groups(), "head": list(self.head.parameters())}

@@ -17,6 +17,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint as recomputed
 
+from coterie.data.messages import shown
+from coterie.data.whole_number import whole_number
 from coterie.errors import ConfigError
 from coterie.features.checkpoints import Checkpoint
 from coterie.features.tokens import token_places
@@ -264,11 +266,12 @@ def first_trainable(trainable_layers: int | Literal["all"], layers: int) -> int:
     """The lowest layer that is trained of an encoder with so many; an error where it has not as many."""
     if trainable_layers == "all":
         return 0
-    if isinstance(trainable_layers, bool) or not isinstance(trainable_layers, int):
-        raise ConfigError(f"trainable_layers={trainable_layers!r} is not known: use 'all' or a number")
-    if not 0 <= trainable_layers <= layers:
-        raise ConfigError(f"trainable_layers={trainable_layers}: this encoder has {layers}, use 0 to {layers} or 'all'")
-    return layers - trainable_layers
+    count = whole_number(trainable_layers)
+    if count is None:
+        raise ConfigError(f"trainable_layers={shown(trainable_layers)} is not known: use 'all' or a number")
+    if not 0 <= count <= layers:
+        raise ConfigError(f"trainable_layers={count}: this encoder has {layers}, use 0 to {layers} or 'all'")
+    return layers - count
 
 
 def _sorted(lengths: NDArray[np.int64]) -> tuple[Tensor | None, NDArray[np.int64]]:

@@ -11,6 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from coterie.data.messages import fault
 from coterie.errors import ConfigError
 from coterie.features.checkpoints import Checkpoint
 
@@ -87,7 +88,7 @@ def read_architecture(checkpoint: Checkpoint) -> Architecture:
         config = json.loads((checkpoint.folder / "config.json").read_text(encoding="utf-8"))
         model_type = str(config["model_type"])
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise ConfigError(f"encoder {checkpoint.name!r}: config.json cannot be read ({error!r})") from error
+        raise ConfigError(f"encoder {checkpoint.name!r}: config.json cannot be read ({fault(error)})") from error
     family = FAMILIES.get(model_type)
     if family is None:
         raise _cannot_be_trained(checkpoint, f"it is of type {model_type!r}")
@@ -110,7 +111,7 @@ def _architecture(checkpoint: Checkpoint, config: dict[str, Any], family: Family
         eps = float(config.get("layer_norm_eps", 1e-12)) if family.has_types else 1e-12
     except (KeyError, TypeError, ValueError) as error:
         raise ConfigError(
-            f"encoder {checkpoint.name!r}: config.json lacks a setting or has a wrong one ({error!r})"
+            f"encoder {checkpoint.name!r}: config.json lacks a setting or has a wrong one ({fault(error)})"
         ) from error
     return Architecture(family, width, layers, heads, gelu, eps, first, longest)
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.data.atomic import atomic_file, write_json_atomic
+from coterie.data.messages import fault
 from coterie.edits import Edit, Edits, Merge, Rename, Split
 from coterie.errors import CoterieError, ModelFormatError
 from coterie.features.checkpoints import sha256_of
@@ -161,6 +162,6 @@ def _model_sha256(folder: Path) -> str:
 
 def _log_damaged(folder: Path, error: Exception) -> ModelFormatError:
     return ModelFormatError(
-        f"{folder / LOG}: the log of edits is damaged ({error}): use a copy, or remove {LOG} and {ARRAYS} "
+        f"{folder / LOG}: the log of edits is damaged ({fault(error)}): use a copy, or remove {LOG} and {ARRAYS} "
         "to have the groups as they were fitted"
     )

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from coterie.data.messages import fault
 from coterie.errors import ModelFormatError
 from coterie.features.checkpoints import sha256_of
 
@@ -44,4 +45,4 @@ def read_arrays(folder: Path, sha256: str) -> dict[str, Any]:
 
 
 def damaged(folder: Path, error: Exception) -> ModelFormatError:
-    return ModelFormatError(f"{folder}: {DOCUMENT} is damaged ({error}): fit again, or use a copy")
+    return ModelFormatError(f"{folder}: {DOCUMENT} is damaged ({fault(error)}): fit again, or use a copy")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coterie.data.atomic import clear_abandoned
+from coterie.data.messages import fault
 from coterie.errors import ConfigError, InputError, ModelFormatError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Run:
             version = config["format"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ModelFormatError(
-                f"{folder}: no finished run is here (config.json: {error}). Give a run folder."
+                f"{folder}: no finished run is here (config.json: {fault(error)}). Give a run folder."
             ) from error
         if version != FORMAT_VERSION:
             raise ModelFormatError(
@@ -163,7 +164,7 @@ class Run:
         try:
             yield
         except (OSError, ValueError, KeyError, TypeError, InputError) as error:
-            raise ModelFormatError(f"{self.folder}: {name} cannot be read ({error}): fit again") from error
+            raise ModelFormatError(f"{self.folder}: {name} cannot be read ({fault(error)}): fit again") from error
 
 
 def _near(folder: Path) -> str:

@@ -200,6 +200,16 @@ def test_small_sets_have_more_epochs_but_not_at_full_effort() -> None:
     assert epochs(640, "balanced", round_epochs=1, hardening_epochs=0) == [0, 2, 0]
 
 
+@pytest.mark.parametrize(("rows", "size"), [(40, 40), (640, 64), (3_840, 64), (12_000, 200), (20_000, 256)])
+def test_batches_are_as_large_as_leaves_a_round_steps_enough(rows: int, size: int) -> None:
+    model = ClusterBERT(ClusterBERTSettings(), Task(8, 3, rows, "balanced", 0))
+    _, clustering, hardening = model.phases()
+    assert {clustering.batch_size, hardening.batch_size} == {size}
+    assert hardening.epochs * (rows / size) >= 120 or hardening.epochs > 2
+    asked = ClusterBERT(ClusterBERTSettings(batch_size=32), Task(8, 3, rows, "balanced", 0))
+    assert asked.phases()[1].batch_size == 32
+
+
 def test_the_head_learns_the_noised_text_and_hardens_on_clean_predictions(
     model_of: Make, batch_of: Make, points: Make
 ) -> None:
