@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from coterie.engine.batch import Batch, Rows, Texts, batches_of, seed_torch
 from coterie.engine.checkpoint import Checkpoints, NoCheckpoints, Saved
+from coterie.engine.freed import give_back_freed
 from coterie.engine.interrupt import deferred_interrupt
 from coterie.engine.known import Known
 from coterie.engine.phase import ENCODER, ROWS_AT_ONCE, Model, Phase
@@ -191,6 +192,7 @@ class Training:
         if not last and (place.epoch + 1) % phase.look_every:
             place.epoch, place.step = place.epoch + 1, 0
             return True
+        give_back_freed()
         self._seen = None
         if phase.judged:
             entry |= self._judged(phase)
@@ -310,6 +312,7 @@ class Training:
     def _save(self) -> None:
         if self.workers.is_main:
             self.checkpoints.save(self.state.saved(weights_of(self.model, self.encoder), self._optimizer))
+            give_back_freed()
 
     def _resume(self) -> None:
         seed_torch([self.seed])
