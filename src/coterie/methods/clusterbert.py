@@ -109,6 +109,7 @@ class ClusterBERT(TSDAE):
 
     @property
     def batch_size(self) -> int:
+        """As asked for or as the effort has it; at `balanced` no larger than leaves a published round steps enough."""
         size = super().batch_size
         if self.settings.batch_size is not None or self.task.effort != "balanced":
             return size
