@@ -192,7 +192,8 @@ class Training:
         if not last and (place.epoch + 1) % phase.look_every:
             place.epoch, place.step = place.epoch + 1, 0
             return True
-        give_back_freed()
+        if phase.trains_encoder:  # of a still one a look is short, and there are hundreds
+            give_back_freed()
         self._seen = None
         if phase.judged:
             entry |= self._judged(phase)
