@@ -19,6 +19,7 @@ from coterie.building import Settings, build
 from coterie.data.check import check_n_clusters, check_texts
 from coterie.data.duplicates import find_duplicates, training_rows
 from coterie.data.messages import shown
+from coterie.data.numbered import numbered
 from coterie.data.whole_number import whole_number
 from coterie.edits import Edits
 from coterie.errors import ConfigError, InputError
@@ -247,7 +248,7 @@ def _same_length(view: list[str], rows: int) -> list[str]:
 
 
 def _numbered(truth: Any, rows: int) -> Labels:
-    values = np.asarray(truth, dtype=str).reshape(-1)
+    values = np.asarray(truth, dtype=object).reshape(-1)
     if len(values) != rows:
         raise InputError(f"y: {len(values):,} true groups for {rows:,} rows. Give one for each row, or none at all.")
-    return np.asarray(np.unique(values, return_inverse=True)[1], dtype=np.int64)
+    return numbered(values)[1]

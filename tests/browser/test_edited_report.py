@@ -25,8 +25,8 @@ def edited(
     found = found.rename(5, ATTACK).rename(3, "rails, and, more")
     folder = tmp_path_factory.mktemp("edited") / "run"
     write_run(
-        folder, found, pl.DataFrame({"text": texts, "theme": themes}), text_column="text",
-        truth_column="theme", input_name="in.csv", stage_seconds={}, started=time.monotonic(), force=False,
+        folder, found, pl.DataFrame({"text": texts, "theme": themes}), text_column="text", truth_column="theme",
+        by_column="theme", input_name="in.csv", stage_seconds={}, started=time.monotonic(), force=False,
     )  # fmt: skip
     return folder / "report.html", found
 
@@ -52,6 +52,30 @@ def test_live_groups_their_names_and_the_edits(open_page: Callable[..., Any], ed
     assert "rails, and, more (15)" in it.page.locator("#tree").text_content()
     assert it.page.evaluate("window.hit") is None
     assert it.page.locator("main img").count() == 0
+
+
+def test_a_chosen_group_has_its_own_line_by_column(open_page: Callable[..., Any], edited: Any) -> None:
+    """Its number is not its place once groups were edited."""
+    it = open_page(edited[0])
+    lines = it.page.locator("#by tbody tr")
+    for group in ("4", "3", "5"):
+        name = it.page.locator(f"#by tr[data-line='{group}'] button")
+        assert name.get_attribute("aria-pressed") == "false"
+        name.click()
+        it.settle()
+        seen = [lines.nth(at).get_attribute("data-line") for at in range(lines.count()) if lines.nth(at).is_visible()]
+        assert (seen, name.get_attribute("aria-pressed")) == ([group], "true")
+        name.click()
+
+
+def test_the_confusion_matrix_can_be_read_as_a_table(open_page: Callable[..., Any], edited: Any) -> None:
+    page, found = edited
+    it = open_page(page)
+    it.page.locator("#truth summary").click()
+    it.settle()
+    counts = [int(text) for text in it.page.locator("#truth table td").all_inner_texts()]
+    assert sum(counts) == len(found.labels)
+    assert [text.split()[0] for text in it.page.locator("#truth thead th").all_inner_texts()[1:]] == ["4", "3", "5"]
 
 
 def test_numbers_lead_to_the_right_texts(open_page: Callable[..., Any], edited: Any) -> None:

@@ -329,6 +329,14 @@ def test_a_terminal_with_fewer_characters_shows_question_marks(run_cli: Cli, tmp
     assert "“quoted”" in (tmp_path / "run" / "assignments.csv").read_text("utf-8")
 
 
+def test_json_keeps_every_character_there(run_cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("text\ninvoice 日本\ngarden 日本\n", "utf-8")
+    options = ("--k", 2, "--method", "bow+kmeans", "--out", "run", "--json")
+    for encoding in ("cp1252", "utf-8"):
+        done = run_cli("fit", "in.csv", *options, "--force", cwd=tmp_path, env={"PYTHONIOENCODING": encoding})
+        assert "日本" in str(json.loads(done.out))
+
+
 def test_one_group_is_one(run_cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("text\nthe first\nthe second\n", "utf-8")
     done = run_cli("fit", "in.csv", "--k", 1, "--method", "bow+kmeans", "--out", "run", cwd=tmp_path)

@@ -265,6 +265,13 @@ def test_missing_run_suggests_the_nearest(refused: Refused, small_run: Path, tmp
     assert message.endswith("Did you mean run?")
 
 
+def test_a_run_that_cannot_be_opened_is_named(refused: Refused) -> None:
+    """As root nothing is forbidden, but no file has so long a name."""
+    long = "x" * 300
+    for command in (("report", long), ("predict", long, "in.csv", "--out", "out.csv"), ("compare", long)):
+        assert refused(*command) == f"{long}: this cannot be opened: File name too long."
+
+
 def flip_a_byte(run: Path) -> None:
     path = run / "model" / "model.safetensors"
     content = bytearray(path.read_bytes())

@@ -147,6 +147,13 @@ def test_one_row_is_said_as_one(run_cli: Cli, tmp_path: Path) -> None:
     assert '\n1 row holds hardly anything to group by, such as "-"\n' in done.out
 
 
+def test_a_column_of_row_numbers_tells_nothing(refused: Cli, tmp_path: Path) -> None:
+    lines = [f"words about thing number {row},{row}" for row in range(10_001)]
+    (tmp_path / "in.csv").write_text("\n".join(["text,id", *lines]))
+    message = refused("fit", "in.csv", *OPTIONS[2:], "--k", 2, "--out", "run", "--by", "id")
+    assert message.startswith("in.csv: --by 'id': there are 10,001 different values. Give a column with at most 10,000")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

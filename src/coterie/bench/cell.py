@@ -58,6 +58,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
 
 def _measured(cell: Cell) -> dict[str, Any]:
     from coterie.bench.stages import Stages, taken_out
+    from coterie.engine.loop import RESUMED
     from coterie.persist.environment import peak_memory_mb
 
     data = _texts(cell)
@@ -78,6 +79,7 @@ def _measured(cell: Cell) -> dict[str, Any]:
         "groups": len(set(fit.labels.tolist())),
         **cost,
         "encoded": bool(seen & MADE_ONCE),
+        "resumed": RESUMED in seen,
         "scores": scores,
         "evidence": fit.evidence,
         "history": fit.history,

@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from coterie.bench.plan import READ_OUTS, Cell
-from coterie.bench.table import METRICS, MISSING, Entry, Table, check_names
+from coterie.bench.plan import READ_OUTS
+from coterie.bench.table import METRICS, MISSING, Entry, Table, by_row, check_names, of_several_versions
 
 COLUMNS = ("data", *READ_OUTS, "was kept", "minutes", "peak MB", "seeds")
+MINUTES = COLUMNS.index("minutes")
+MADE, STOPPED, UNLIKE = "*", "†", "‡"
 NOTE = (
     "Percent, {scores}: mean over the seeds, ± the standard deviation of the first. kept: what fit gives; "
     "head: the trained head; kmeans: k-means on the vectors that the model reads in the end; "
     "untrained: k-means on the encoder as it was. "
-    "Minutes are the mean, peak memory is the largest; * where vectors had to be made that the cache has the next time."
+    "Minutes are the mean, peak memory is the largest."
 )
+MARKS = {
+    MADE: f"{MADE} Vectors had to be made that the cache has the next time.",
+    STOPPED: f"{STOPPED} A run was stopped and went on later: only the minutes since then are counted.",
+    UNLIKE: f"{UNLIKE} The seeds were run on different processors, or with different numbers of threads.",
+}
 
 
 def cost_table(results: Sequence[dict[str, Any]], metrics: Sequence[str]) -> Table:
     """One row for each way of running and data set."""
     check_names(metrics, METRICS, "score")
-    cells: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for result in results:
-        cell = Cell(**result["cell"])
-        cells[cell.row, cell.data_name].append(result)
-    run = {where: found for where, found in cells.items() if any(result["status"] != MISSING for result in found)}
+    entries = by_row(results)
+    run = {where: found for where, found in entries.items() if any(result["status"] != MISSING for result in found)}
     rows = [(name, [Entry(data), *_entries(found, metrics)]) for (name, data), found in run.items()]
     missing = sum(result["status"] == MISSING for result in results)
     waiting = [f"Not run yet: {missing:,} of {len(results):,} cells."] if missing else []
-    return Table(list(COLUMNS), rows, [], [NOTE.format(scores=" / ".join(metrics)), *waiting])
+    marks = [text for mark, text in MARKS.items() if any(mark in entries[MINUTES].text for _, entries in rows)]
+    notes = [NOTE.format(scores=" / ".join(metrics)), *marks, *of_several_versions(run), *waiting]
+    return Table(list(COLUMNS), rows, [], notes)
 
 
 def _entries(results: Sequence[dict[str, Any]], metrics: Sequence[str]) -> list[Entry]:
@@ -38,16 +43,26 @@ def _entries(results: Sequence[dict[str, Any]], metrics: Sequence[str]) -> list[
     lost = [status for status in ("failed", MISSING) if any(result["status"] == status for result in results)]
     if not done:
         return [Entry(lost[0]), *(Entry("") for _ in COLUMNS[2:])]
-    encoded = "*" if any(result["encoded"] for result in done) else ""
     minutes = statistics.mean(result["seconds"] for result in done) / 60
     counted = ", ".join([str(len(done)), *(f"others {status}" for status in lost)])
     return [
         *(Entry(_scores([result["scores"].get(readout) for result in done], metrics)) for readout in READ_OUTS),
         Entry(", ".join(dict.fromkeys(filter(None, map(_kept, done))))),
-        Entry(f"{minutes:.1f}{encoded}"),
+        Entry(f"{minutes:.1f}{''.join(_marks(done))}"),
         Entry(f"{max(result['peak_memory_mb'] for result in done):,}"),
         Entry(counted),
     ]
+
+
+def _marks(done: Sequence[dict[str, Any]]) -> list[str]:
+    """What is to be said of the minutes."""
+    machines = {tuple(result["machine"].get(part) for part in ("processor", "threads")) for result in done}
+    marked = {
+        MADE: any(result["encoded"] for result in done),
+        STOPPED: any(result.get("resumed") for result in done),
+        UNLIKE: len(machines) > 1,
+    }
+    return [mark for mark, so in marked.items() if so]
 
 
 def _scores(found: Sequence[dict[str, float] | None], metrics: Sequence[str]) -> str:

@@ -46,10 +46,8 @@ class Measured:
     @property
     def way(self) -> str:
         """All that the result depends on but the data, the seed and the value of the setting that is varied."""
-        what = self.cell.as_json()
-        for name in ("data", "seed", "label", "paper", "readout", "keep"):
-            del what[name]
-        return json.dumps({**what, "settings": self._settings}, sort_keys=True)
+        varied = {"settings": self._settings, "varied": self.cell.varied}
+        return json.dumps({**self.cell.way, **varied}, sort_keys=True)
 
     @property
     def name(self) -> str:

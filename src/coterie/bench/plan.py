@@ -24,7 +24,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from itertools import product
 from pathlib import Path
@@ -70,7 +70,14 @@ class Cell:
 
     @property
     def data_name(self) -> str:
-        return self.data if isinstance(self.data, str) else Path(self.data["file"]).name.split(".")[0]
+        """What its data is called in a table; no file is called like a set of the registry."""
+        return self.data if isinstance(self.data, str) else "{file} ({text}, {label})".format(**self.data)
+
+    @property
+    def way(self) -> dict[str, Any]:
+        """All that the scores depend on but data and seed: seeds of one way have a mean."""
+        aside = ("data", "seed", "label", "paper", "readout", "varied", "keep")
+        return {key: value for key, value in self.as_json().items() if key not in aside}
 
     @property
     def row(self) -> str:
@@ -97,7 +104,8 @@ class Cell:
         if self.keep is None:  # so that cells measured before there was `keep` are found again
             del what["keep"]
         digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:10]
-        readable = re.sub(r"[^\w.+-]+", "-", f"{self.data_name}-{self.method}-{self.effort}-{self.seed}")
+        data = self.data if isinstance(self.data, str) else Path(self.data["file"]).name.split(".")[0]
+        readable = re.sub(r"[^\w.+-]+", "-", f"{data}-{self.method}-{self.effort}-{self.seed}")
         return f"{readable}-{digest}.json"
 
 
@@ -122,7 +130,25 @@ def read_plan(path: Path) -> Plan:
         raise ConfigError(f"{path}: there is no [[runs]] in this plan. Give at least one.")
     cells = [cell for number, run in enumerate(runs, start=1) for cell in _cells(run, f"{path}: run {number}")]
     # Two runs may have a cell in common: the later one's name of it counts.
-    return Plan(name, tuple({cell.file_name: cell for cell in cells}.values()))
+    own = tuple({cell.file_name: cell for cell in cells}.values())
+    try:
+        check_rows(own)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    return Plan(name, own)
+
+
+def check_rows(cells: Iterable[Cell]) -> None:
+    """A row of a table is one way of running: what is called the same is not another way, or its mean means nothing."""
+    known: dict[tuple[str, str], Cell] = {}
+    for cell in cells:
+        first = known.setdefault((cell.row, cell.data_name), cell)
+        if first.way != cell.way:
+            differing = next(key for key, value in first.way.items() if value != cell.way[key])
+            raise ConfigError(
+                f"two ways of running would be one row, {cell.row!r} on {cell.data_name}: {differing} is "
+                f"{_plain(first.way[differing])} and {_plain(cell.way[differing])}. Give each a label of its own."
+            )
 
 
 _LISTS = {"methods": str, "data": (str, dict), "seeds": int, "efforts": str}

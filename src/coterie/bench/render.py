@@ -12,7 +12,7 @@ from coterie.bench.table import Entry, Table
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "†": r"$\dagger$", "‡": r"$\ddagger$",
 }  # fmt: skip
 
 
@@ -29,7 +29,8 @@ def markdown(table: Table) -> str:
 def latex(table: Table) -> str:
     def row(name: str, entries: list[Entry]) -> str:
         cells = [
-            _tex(name),
+            # After the end of a row these two would be an option of it.
+            ("{}" if name.startswith(("[", "*")) else "") + _tex(name),
             *(rf"\textbf{{{_tex(entry.text)}}}" if entry.ahead else _tex(entry.text) for entry in entries),
         ]
         return " & ".join(cells) + r" \\"
@@ -66,7 +67,8 @@ def html(table: Table) -> str:
     for note in table.notes:
         Xml.SubElement(notes, "p").text = note
     page = Template((files("coterie.bench") / "table.html").read_text(encoding="utf-8"))
-    written = [Xml.tostring(part, encoding="unicode", method="html") for part in (root, notes)]
+    # In ASCII, so that it is right whatever encoding the page is written in.
+    written = [Xml.tostring(part, encoding="us-ascii", method="html").decode() for part in (root, notes)]
     return page.substitute(table=written[0], notes=written[1]).rstrip("\n")
 
 

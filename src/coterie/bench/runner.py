@@ -29,7 +29,7 @@ OUT_OF_MEMORY = -9
 LAST_WORDS = 500
 PLANNED = "plan.json"
 """The cells of a folder, those without a result too, each as the plan that was run last calls it."""
-BEST_FIRST = ("done", "failed", "missing")
+BEST_LAST = ("missing", "failed", "done")
 
 
 def run_plan(
@@ -64,7 +64,8 @@ def run_plan(
 
 
 def read_cells(folders: list[Path]) -> list[Result]:
-    """Every cell of these folders once, as the last folder that has it calls it, with the best of its results."""
+    """Every cell of these folders once, as the last folder that has it calls it, with the best of its results: one that
+    was done before one that failed, of several the latest."""
     found: dict[str, Result] = {}
     for folder in folders:
         cells = _cells_of(folder)
@@ -74,9 +75,13 @@ def read_cells(folders: list[Path]) -> list[Result]:
             path = folder / name
             own = read_cell(path) if path.exists() else {"status": "missing"}
             known = found.get(name, own)
-            best = min(known, own, key=lambda result: BEST_FIRST.index(result["status"]))
+            best: Result = max(known, own, key=_worth)
             found[name] = {**best, "cell": cell}
     return list(found.values())
+
+
+def _worth(result: Result) -> tuple[int, str]:
+    return BEST_LAST.index(result["status"]), result.get("date", "")
 
 
 def _cells_of(folder: Path) -> dict[str, Any]:
@@ -130,8 +135,8 @@ class _Processes:
             code = _finished(process, cell)
             with self.lock:
                 self.running.discard(process)
-            if not self.stopped and (code != 0 or not path.exists()):
-                # The process had no chance to write down its own failure.
+            if not self.stopped and (not path.exists() or (code != 0 and read_cell(path)["status"] != "done")):
+                # The process had no chance to write down its own failure. One that ends badly after its result has one.
                 failure = {"cell": cell.as_json(), "status": "failed", "error": last_words(code, errors)}
                 write_json_atomic(path, failure)
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from coterie.bench.papers import PaperTable, paper_table
-from coterie.bench.plan import READ_OUTS, Cell
+from coterie.bench.plan import READ_OUTS, Cell, check_rows
 from coterie.data.messages import nearest
 from coterie.errors import ConfigError
 
 METRICS = ("acc", "nmi", "ari", "purity", "ami", "nmi_arithmetic")
 MISSING = "missing"
+Result = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,11 @@ class Table:
     notes: list[str]
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Measured:
     """The results of one row and data set, over the seeds."""
 
-    scores: list[dict[str, float]] = field(default_factory=list)
+    scores: Sequence[dict[str, float]] = ()
     failed: int = 0
     missing: int = 0
 
@@ -57,16 +58,11 @@ def build_table(results: Sequence[dict[str, Any]], metrics: Sequence[str], reado
     """
     check_names(metrics, METRICS, "score")
     check_names([readout] if readout else [], READ_OUTS, "read-out")
-    measured: dict[tuple[str, str], _Measured] = defaultdict(_Measured)
-    sets: dict[str, None] = {}
-    names: dict[str, None] = {}
-    papers: dict[str, PaperTable] = {}
-    for result in results:
-        cell = Cell(**result["cell"])
-        sets[cell.data_name] = names[cell.row] = None
-        _add(measured[cell.row, cell.data_name], result, readout or cell.readout)
-        if cell.paper:
-            papers[cell.paper] = paper_table(cell.paper)
+    entries = by_row(results)
+    measured = {where: _measured(own, readout) for where, own in entries.items()}
+    names, sets = (dict.fromkeys(where[part] for where in entries) for part in (0, 1))
+    asked = dict.fromkeys(paper for result in results if (paper := result["cell"].get("paper")))
+    papers = {paper: paper_table(paper) for paper in asked}
     columns = [(name, metric) for name in sets for metric in metrics]
     ahead = {column: _ahead(measured, names, *column) for column in columns}
     return Table(
@@ -81,8 +77,32 @@ def build_table(results: Sequence[dict[str, Any]], metrics: Sequence[str], reado
             for row in table.rows
             if any(numbers := [_published(table, row, *column) for column in columns])
         ],
-        _notes(measured, papers.values(), sets),
+        [*_notes(measured, papers.values(), sets), *of_several_versions(entries)],
     )
+
+
+def by_row(results: Sequence[Result]) -> dict[tuple[str, str], list[Result]]:
+    """The results by row and data, every seed once; what is called the same must be the same way of running."""
+    cells = [Cell(**result["cell"]) for result in results]
+    check_rows(cells)
+    entries: dict[tuple[str, str], dict[int, Result]] = defaultdict(dict)
+    for cell, result in zip(cells, results, strict=True):
+        own = entries[cell.row, cell.data_name]
+        # The same fit, once with its stages kept and once without.
+        if cell.seed not in own or own[cell.seed]["status"] != "done":
+            own[cell.seed] = result
+    return {where: list(own.values()) for where, own in entries.items()}
+
+
+def of_several_versions(entries: dict[tuple[str, str], list[Result]]) -> list[str]:
+    """Cells that are done are not run again, so the code may have changed between the seeds of an entry."""
+    codes = [
+        {result["versions"].get("code") for result in own if result["status"] == "done"} for own in entries.values()
+    ]
+    mixed, several = sum(len(own) > 1 for own in codes), sum(len(own) > 0 for own in codes)
+    if not mixed:
+        return []
+    return [f"In {mixed:,} of {several:,} entries not all seeds were run with the same version of this project."]
 
 
 def check_names(asked: Sequence[str], known: Sequence[str], what: str) -> None:
@@ -95,13 +115,11 @@ def check_names(asked: Sequence[str], known: Sequence[str], what: str) -> None:
         raise ConfigError(f"no score to show: name some of {', '.join(known)}")
 
 
-def _add(measured: _Measured, result: dict[str, Any], readout: str) -> None:
-    if result["status"] == "failed":
-        measured.failed += 1
-    elif result["status"] == "missing":
-        measured.missing += 1
-    elif (scores := score_of(result, readout)) is not None:
-        measured.scores.append(scores)
+def _measured(results: Sequence[Result], readout: str | None) -> _Measured:
+    counts = Counter(result["status"] for result in results)
+    done = [result for result in results if result["status"] == "done"]
+    scores = [score_of(result, readout or Cell(**result["cell"]).readout) for result in done]
+    return _Measured([own for own in scores if own is not None], counts["failed"], counts[MISSING])
 
 
 def score_of(result: dict[str, Any], readout: str) -> dict[str, float] | None:

@@ -64,10 +64,9 @@ _SCHEMA = {
 
 def _moved(run: Run, labels: str, count: int, progress: Progress) -> list[dict[str, Any]]:
     """A line for every pair, rows counted from 1; of equal texts the first row stands for all."""
-    import numpy as np
-
     from coterie.data.check import texts_of, values_of
     from coterie.data.columns import check_column
+    from coterie.data.numbered import numbered
     from coterie.describe.moved import moved_pairs
 
     frame, name = run.assignments(), str(run.assignments_path)
@@ -78,7 +77,7 @@ def _moved(run: Run, labels: str, count: int, progress: Progress) -> list[dict[s
     for row, text in enumerate(texts):
         first.setdefault(text, row)
     distinct, rows = list(first), list(first.values())
-    codes = np.unique([groups[row] for row in rows], return_inverse=True)[1]
+    codes = numbered(groups[row] for row in rows)[1]
     before = encoder.with_weights({}).encode(distinct, progress)
     after = encoder.encode(distinct, lambda stage, done, total: progress(f"{stage} (trained)", done, total))
     return [

@@ -118,7 +118,9 @@ def _live_bars() -> Iterator[Progress]:
 
 
 def print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    # Where the terminal knows fewer characters than the texts have, they are written as JSON's own escapes.
+    knows_all = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") == "utf8"
+    print(json.dumps(value, ensure_ascii=not knows_all, indent=2))
 
 
 def on_one_line(text: str) -> str:

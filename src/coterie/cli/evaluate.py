@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +25,7 @@ def evaluate(
     """Score groups against a truth: acc, nmi (geometric), ari, purity, ami; for a run also silhouette and Dunn."""
     path = Path(source)
     # A name that is nothing yet and has no suffix was meant for a run: its error suggests runs.
-    is_run = path.is_dir() or (source != "-" and not path.exists() and not path.suffix)
+    is_run = os.path.isdir(path) or (source != "-" and not os.path.exists(path) and not path.suffix)
     scores = _scores_of_run(path, truth, labels) if is_run else _scores_of_file(source, truth, labels)
     if json:
         print_json(scores)
@@ -60,13 +61,11 @@ def _external_scores(frame: pl.DataFrame, name: str, truth: str, labels: str) ->
 
 
 def _internal_scores(run: Run, frame: pl.DataFrame, labels: str) -> dict[str, float | None]:
-    import numpy as np
-
+    from coterie.data.numbered import numbered
     from coterie.metrics.internal import finite, internal_scores
 
     vectors = run.model().transform(frame.get_column(run.text_column))
-    codes = np.unique([str(value) for value in frame.get_column(labels)], return_inverse=True)[1]
-    return finite(internal_scores(vectors, codes))
+    return finite(internal_scores(vectors, numbered(frame.get_column(labels))[1]))
 
 
 def _shown(value: float | None) -> str:

@@ -19,15 +19,18 @@ LONGEST_NAME = 40
 
 
 def check_shown_columns(frame: pl.DataFrame, text: str, name: str, time: str | None, by: str | None) -> None:
-    """Before any work: the columns are there, are not the texts, and one has dates."""
+    """Before any work: the columns are there, are not the texts, one has dates and the other few enough values."""
     from coterie.data.columns import check_column
     from coterie.data.times import days_of
+    from coterie.describe.shares import check_values
 
     for option, column in (("--time", time), ("--by", by)):
         if column is not None and check_column(frame, column, name, option) == text:
             raise InputError(f"{name}: {option} {shown(column)} is the column with the texts. Name another one.")
     if time is not None:
         days_of(frame.get_column(time), column=time, name=name)
+    if by is not None:
+        check_values(frame.get_column(by).n_unique(), f"{name}: --by {shown(by)}")
 
 
 def print_content(metrics: dict[str, Any], clustering: Clustering) -> None:

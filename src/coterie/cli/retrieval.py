@@ -77,11 +77,12 @@ def _by_class(run: Run, frame: pl.DataFrame, name: str, text: str | None, truth:
 
     from coterie.data.check import texts_of, values_of
     from coterie.data.columns import check_column, choose_text_column
+    from coterie.data.numbered import numbered
     from coterie.metrics.retrieval import same_class_retrieval
 
     text = text or (run.text_column if run.text_column in frame.columns else None)
     texts = texts_of(frame, choose_text_column(frame, text, name), name)
-    classes = np.unique(values_of(frame, check_column(frame, truth, name), name), return_inverse=True)[1]
+    classes = numbered(values_of(frame, check_column(frame, truth, name), name))[1]
     if np.bincount(classes).max() < 2:
         raise InputError(f"{name}: no two rows have the same value in {truth!r}, so there is nothing to find.")
     return texts, lambda vectors, progress: same_class_retrieval(vectors, classes, progress)

@@ -170,10 +170,10 @@ def pair_costs(rows: NDArray[Any], masses: NDArray[np.float64], linkage: str) ->
     else:
         norms = np.einsum("ij,ij->i", rows, rows)
         costs *= -2
-        costs += norms[:, None]
-        costs += norms[None, :]
         mass = masses.astype(np.float32)
         for row in range(len(rows)):
+            # The sum of the two norms first: rounded one after the other, a cost would depend on which row is first.
+            costs[row] += norms[row] + norms
             costs[row] *= mass[row] * mass / (mass[row] + mass)
     np.fill_diagonal(costs, np.inf)
     return np.asarray(costs)

@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+import platform
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -69,7 +70,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 def draft_beside(target: Path) -> Path:
     """A name for what will become `target`; drafts of it that killed processes left behind are cleared away first."""
     clear_abandoned(target)
-    return target.with_name(f".coterie-{_tag(target)}-{os.getpid()}-{secrets.token_hex(4)}")
+    return target.with_name(f".coterie-{_tag(target)}-{os.getpid()}-{_host()}-{secrets.token_hex(4)}")
 
 
 def clear_abandoned(target: Path) -> None:
@@ -78,8 +79,9 @@ def clear_abandoned(target: Path) -> None:
     What was moved aside to be replaced is put back if its owner was killed before the new one was in place.
     """
     for left in sorted(target.parent.glob(f".coterie-{_tag(target)}-*")) if target.parent.is_dir() else []:
-        owner = left.name.split("-")[2]
-        if not owner.isdigit() or _is_alive(int(owner)):
+        owner, host, *_ = [*left.name.split("-")[2:], "", ""]
+        # Another machine on the same folder has processes of its own under these numbers.
+        if host != _host() or not owner.isdigit() or _is_alive(int(owner)):
             continue
         with contextlib.suppress(OSError):
             if left.name.endswith(_REPLACED) and not target.exists():
@@ -92,6 +94,10 @@ def clear_abandoned(target: Path) -> None:
 
 def _tag(target: Path) -> str:
     return hashlib.sha256(target.name.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+
+
+def _host() -> str:
+    return hashlib.sha256(platform.node().encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
 def replaced_name(draft: Path) -> Path:

@@ -101,6 +101,8 @@ def check_n_clusters(
     if len(texts) == 1:
         raise InputError(f"{name}: there is only 1 row, so there is nothing to group. Give at least 2 texts.")
     distinct = len(set(texts))
+    if distinct == 1:
+        raise InputError(f"{name}: all {len(texts):,} rows have the same text. Give at least 2 different ones.")
     if isinstance(asked, Numbers):
         _check_enough(asked, distinct, len(texts), name)
         return asked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -86,7 +87,7 @@ class _RecordTable(TableReader):
         )
 
     def _how_to_mend_ragged(self) -> str:
-        separator = "comma" if self._separator == "," else "semicolon"
+        separator = {",": "comma", ";": "semicolon", "\t": "tab"}.get(self._separator, self._separator)
         return f"Put cells that hold a {separator} or a line break in double quotes."
 
 
@@ -95,9 +96,8 @@ class CsvTable(_RecordTable):
 
     def __init__(self, name: str, text: io.TextIOBase, close: Callable[[], None]) -> None:
         lines = lines_of(text, name)
-        first = next(lines, "")
-        self._separator = separator_of(first)
-        records = csv_records(chain([first], lines), name, self._separator)
+        opening, self._separator = _opening(lines)
+        records = csv_records(chain(opening, lines), name, self._separator)
         super().__init__(name, _header_names(records, name), records, close)
 
 
@@ -149,6 +149,20 @@ def csv_records(lines: Iterable[str], name: str, separator: str) -> Iterator[Rec
             yield Record(row, first_line, cells)
             row += 1
         first_line = reader.line_num + 1
+
+
+def _opening(lines: Iterator[str]) -> tuple[list[str], str]:
+    """The lines up to the header, and what is between its cells: spreadsheets may say so in a line `sep=;`."""
+    opening: list[str] = []
+    for line in lines:
+        content = line.strip(_LINE_ENDS)
+        told = re.fullmatch("sep=([,;\t|])", content, re.IGNORECASE)
+        opening.append("\n" if told else line)  # a blank one in its place: lines keep their numbers
+        if told:
+            return opening, told[1]
+        if content:
+            return opening, separator_of(line)
+    return opening, ","
 
 
 def lines_of(text: io.TextIOBase, name: str) -> Iterator[str]:

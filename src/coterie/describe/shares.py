@@ -27,6 +27,7 @@ FEWEST_EXPECTED = 5
 """... where at least so many rows were to be expected in each of the two."""
 
 OTHERS = "all others"
+MOST_VALUES = 10_000
 
 Counts = NDArray[np.int64]
 
@@ -168,6 +169,7 @@ def by_value(labels: Labels, values: Any, groups: Sequence[int]) -> Shares:
     texts = _as_texts(values)
     _check_rows(len(texts), len(labels))
     found = Counter(texts)
+    check_values(len(found), "values")
     order: list[str | None] = sorted(
         (text for text in found if text is not None), key=lambda text: (-found[text], text)
     )
@@ -175,6 +177,15 @@ def by_value(labels: Labels, values: Any, groups: Sequence[int]) -> Shares:
         order.append(None)
     code = {text: at for at, text in enumerate(order)}
     return Shares("value", order, list(groups), _counts([code[text] for text in texts], labels, len(order), groups))
+
+
+def check_values(different: int, name: str) -> None:
+    """A column in which hardly a value comes twice tells nothing of the groups, and has a count for each of them."""
+    if different > MOST_VALUES:
+        raise InputError(
+            f"{name}: there are {different:,} different values. Give a column with at most {MOST_VALUES:,}, such as a "
+            "product, a country or a team."
+        )
 
 
 def _as_texts(values: Any) -> list[str | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -129,6 +130,8 @@ def checkpoints_for(*parts: str) -> Iterator[Checkpoints | NoCheckpoints]:
         if not only_user(lock):
             yield NoCheckpoints()
             return
+        with contextlib.suppress(OSError):
+            os.utime(folder)  # begun again: a training that starts elsewhere must not give it up for old
         _give_up_old_ones(folder)
         yield Checkpoints(folder)
 

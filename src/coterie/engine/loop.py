@@ -30,6 +30,8 @@ LONGEST_GRADIENT = 1.0
 START = "start"
 WATCHED = "watched"
 """In the history: what the one who watches gave."""
+RESUMED = "going on from a checkpoint"
+"""A stage of progress: what came before it was done by a process that was stopped."""
 FEWEST_GROUPS_SHARE = 0.5
 """Training has collapsed when fewer than this share of the groups asked for have any text."""
 
@@ -323,6 +325,7 @@ class Training:
         fresh = weights_of(self.model, self.encoder)
         try:
             self._go_on_from(saved)
+            self.progress(RESUMED, 1, 1)
         except (KeyError, TypeError, ValueError, RuntimeError, AttributeError):
             # Of other code under the same name: from the start, then.
             self._load_weights(Saved({}, fresh))

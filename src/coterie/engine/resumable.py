@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
@@ -13,6 +14,12 @@ from coterie.engine.loop import Outcome, Training
 from coterie.engine.phase import Model
 from coterie.engine.workers import Workers
 from coterie.types import Labels, Look, Progress, silent
+
+
+def looked_at_by(truth: Labels | None, watch: Look | None) -> str:
+    """A part of a training's key: what the history has beside the losses depends on who looks."""
+    seen = "" if truth is None else hashlib.sha256(truth.tobytes()).hexdigest()
+    return f"{seen} {'watched' if watch else ''}"
 
 
 def train(
@@ -29,7 +36,8 @@ def train(
     keep_best: bool = True,
     progress: Progress = silent,
 ) -> Outcome:
-    """Trains model and encoder; `key` describes the training in full. `forget_checkpoints` when all is done."""
+    """Trains model and encoder; `key` describes the training in full, with `looked_at_by` where anybody looks.
+    `forget_checkpoints` when all is done."""
     # The first process keeps them for all: of several that asked, only one would get the lock.
     with checkpoints_for(*key) if workers.is_main else nullcontext(NoCheckpoints()) as checkpoints:
         return Training(

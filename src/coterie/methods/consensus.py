@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from coterie.engine.batch import Batch
 from coterie.engine.phase import ENCODER, Phase
+from coterie.errors import InputError
 from coterie.losses.pseudo_labels import confident_cross_entropy
 from coterie.methods.self_taught import (
     Clusterer,
@@ -57,6 +58,17 @@ class Consensus(Learner):
     def begin(self, found: Sequence[PreClustering]) -> None:
         self.groups.copy_(torch.from_numpy(found[0].groups))
         self.agreed.copy_(torch.from_numpy(agreement([part.groups for part in found], self.lesson.groups)))
+
+        if not self.agreed.any():
+            raise InputError(
+                "consensus: there is no text on which all pre-clusterings agree, so there is nothing to learn from: "
+                "ask for fewer groups, or take another method"
+            )
+
+    def remarks(self) -> list[str]:
+        untaught = int((self.groups[self.agreed].bincount(minlength=self.lesson.groups) == 0).sum())
+        without = f"; {untaught:,} of {self.lesson.groups:,} groups have none of these" if untaught else ""
+        return [f"the pre-clusterings agree on {self.agreed.float().mean():.0%} of the texts{without}"]
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         return {"classifier": list(self.classify.parameters())}

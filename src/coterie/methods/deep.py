@@ -20,7 +20,7 @@ from torch import nn
 from coterie.engine.batch import seed_torch
 from coterie.engine.checkpoint import forget_checkpoints
 from coterie.engine.loop import Outcome
-from coterie.engine.resumable import train
+from coterie.engine.resumable import looked_at_by, train
 from coterie.engine.workers import Workers
 from coterie.errors import ConfigError
 from coterie.features.transformer import TransformerEncoder
@@ -265,7 +265,8 @@ class Deep:
         settings = json.dumps({**asdict(self.settings), "effort": self.effort, "seed": self.random_state})
         own, rounded = self.encoder, self._layers != 0 and takes_bfloat16(self.settings.bf16)
         encoder = f"{own.checkpoint.fingerprint} {own.pooling} {own.max_length} {own.precision} {rounded}"
-        return [self.name, str(CODE_VERSION), torch.__version__, settings, encoder, str(n_clusters), digest.hexdigest()]
+        versions, looks = [str(CODE_VERSION), torch.__version__], looked_at_by(self.truth, self.watch)
+        return [self.name, *versions, settings, encoder, str(n_clusters), digest.hexdigest(), looks]
 
     def _head(
         self, encoder: TransformerEncoder, texts: Sequence[str], n_clusters: int, model: DeepModel, outcome: Outcome,

@@ -25,7 +25,7 @@ from coterie.engine.batch import batch_count, seed_torch
 from coterie.engine.checkpoint import forget_checkpoints
 from coterie.engine.loop import Outcome
 from coterie.engine.phase import Model
-from coterie.engine.resumable import train
+from coterie.engine.resumable import looked_at_by, train
 from coterie.engine.workers import Workers
 from coterie.errors import InputError
 from coterie.features.two_views import space_of_words
@@ -113,6 +113,10 @@ class Learner(Model):
         """Makes of what was found beforehand something to learn."""
         raise NotImplementedError
 
+    def remarks(self) -> list[str]:
+        """What a person should know of it."""
+        return []
+
     @property
     def batch_size(self) -> int:
         return min(int(self.settings.batch_size), self.lesson.rows)
@@ -150,9 +154,10 @@ class SelfTaught:
         # Before the features are trained, which takes longest: the file of word vectors may be a wrong one.
         network = self._untrained(texts)
         found = self._found(texts, count, progress)
+        candidates = self._start(found[0], n_clusters)
         judge = Judge(space_of_words(texts, self.random_state), self.random_state)
         key, outcome = self._teach(network, texts, found, count, judge, progress)
-        candidates = self._candidates(found[0], network, network.transform(texts), n_clusters)
+        candidates |= self._trained(network, network.transform(texts), n_clusters)
         *_, trained = candidates
         fit, evidence = best_of(candidates, [judge], wanted=None if self.settings.undo else trained)
         fit.candidates = candidates
@@ -190,6 +195,7 @@ class SelfTaught:
             lesson = Lesson(training_texts.width, groups, found[0].vectors.shape[1], len(texts), self.effort)
             model = self.learner(self.settings, lesson)
         model.begin(found)
+        self.notes += model.remarks()
         key = self._key(texts, found, network)
         outcome = train(
             model.to(workers.device), network.network, training_texts, key, workers=workers,
@@ -198,23 +204,25 @@ class SelfTaught:
         network.network.cpu()
         return key, outcome
 
-    def _candidates(
-        self, before: PreClustering, network: WordNetwork, vectors: Matrix, n_clusters: int
-    ) -> dict[str, Fit]:
-        """What training began with, and what the network gives, unless it gives nothing."""
+    def _start(self, before: PreClustering, n_clusters: int) -> dict[str, Fit]:
+        """What training begins with; texts that cannot be told apart are told of before it."""
         features, by = self.learner.pre_clusterings(self.settings)[0]
         groups = before.groups
         if groups.max() + 1 != n_clusters:  # others were asked for beforehand
             groups = self._clustered(before.vectors, by, n_clusters)
         start = NearestCentre.of_groups(before.vectors, groups, n_clusters)
-        found = {f"{by} on {features}": Fit(before.features, start, before.vectors)}
+        return {f"{by} on {features}": Fit(before.features, start, before.vectors)}
+
+    def _trained(self, network: WordNetwork, vectors: Matrix, n_clusters: int) -> dict[str, Fit]:
+        """What the network gives, unless it gives nothing."""
         try:
-            found[f"{self.learner.clusterer} on {TRAINED_NETWORK}"] = self._by_network(network, vectors, n_clusters)
+            found = self._by_network(network, vectors, n_clusters)
         except FailedTrainingError as failed:
             if not self.settings.undo:
                 raise
             self.notes.append(f"{failed.why}: the groups from before training were kept")
-        return found
+            return {}
+        return {f"{self.learner.clusterer} on {TRAINED_NETWORK}": found}
 
     def _by_network(self, network: WordNetwork, vectors: Matrix, n_clusters: int) -> Fit:
         if squares_overflow(vectors, len(vectors)):
@@ -244,11 +252,14 @@ class SelfTaught:
             digest.update(np.ascontiguousarray(part.vectors).data)
             digest.update(part.groups.tobytes())
         digest.update(network.network.words.detach().cpu().numpy().data)
-        return [self.name, str(CODE_VERSION), torch.__version__, settings, digest.hexdigest()]
+        versions, looks = [str(CODE_VERSION), torch.__version__], looked_at_by(self.truth, self.watch)
+        return [self.name, *versions, settings, digest.hexdigest(), looks]
 
 
 def linked(vectors: Matrix, groups: int, random_state: int, notes: list[str]) -> Labels:
     """Ward's linkage; where it could not be of single texts, that is noted."""
     linkage = Agglomerative(groups, linkage="ward", random_state=random_state).fit(vectors)
+    if (found := int(linkage.labels_.max()) + 1) < groups:  # of micro-clusters equal rows are one
+        raise TooFewDifferentError(groups, found)
     notes += about_cells(linkage.n_cells_, len(vectors))
     return np.asarray(linkage.labels_)

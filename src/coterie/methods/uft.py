@@ -50,7 +50,9 @@ class UFTSettings(TuningSettings):
     masked_lm: bool = True
     epochs: int | None = None
 
-    of_trained_encoder: ClassVar[tuple[str, ...]] = (*TuningSettings.of_trained_encoder, "masked_share", "masked_lm")
+    of_trained_encoder: ClassVar[tuple[str, ...]] = (
+        *TuningSettings.of_trained_encoder, "augment", "masked_share", "masked_lm",
+    )  # fmt: skip
 
     def idle(self) -> dict[str, str]:
         return {"augment_rate": f"augment={self.augment}"}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.data.numbered import numbered
 from coterie.errors import InputError
 
 
@@ -54,8 +55,6 @@ def external_scores(truth: Sequence[Any], labels: Sequence[Any]) -> dict[str, fl
 
 
 def _codes(values: Sequence[Any]) -> NDArray[np.int64]:
-    array = np.asarray(values)
-    if array.dtype == object:
-        array = array.astype(str)
-    codes: NDArray[np.int64] = np.unique(array, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return codes
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        return np.asarray(np.unique(values, return_inverse=True)[1].reshape(-1), dtype=np.int64)
+    return numbered(values)[1]

@@ -24,6 +24,7 @@ PACKAGES = (
     "safetensors",
 )
 
+USUAL_MEMORY = 8 << 30
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 OWN_GROUPS = Path("/proc/self/cgroup")
 """Lines `NUMBER:CONTROLLERS:/PATH`; version 2 of Linux's control groups names no controllers."""
@@ -80,9 +81,11 @@ def peak_memory_mb() -> float:
 
 
 def available_memory() -> int:
-    """Bytes that can be used without swapping; all of the memory where the system does not tell."""
-    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    with contextlib.suppress(OSError):
+    """Bytes that can be used without swapping; all of the memory, or a guess, where the system does not tell."""
+    free = USUAL_MEMORY
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # Windows has no `sysconf`
+        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with contextlib.suppress(OSError, KeyError):
         free = _numbers(Path("/proc/meminfo"))["MemAvailable:"] * 1024
     return min(free, *(_left_in_group(folder, *GROUP_FILES[controller]) for folder, controller in _control_groups()))
 

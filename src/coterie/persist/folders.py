@@ -46,6 +46,8 @@ def new_folder(target: Path, replace: bool = False) -> Iterator[Path]:
 
 def _put_in_place(draft: Path, target: Path, replace: bool, shown_name: str) -> None:
     if not replace or not target.exists():
+        with contextlib.suppress(OSError):
+            target.rmdir()  # empty: not every system puts a folder in the place of another
         try:
             os.replace(draft, target)
         except OSError as error:

@@ -34,6 +34,7 @@ def check_free(folder: Path, force: bool) -> None:
     """Before any work: may a run be written here?"""
     with writing_errors_named(str(folder)):  # a name may be longer than any file's can be
         _check_parent(folder)
+        names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
         is_new = not folder.exists()
     if is_new:
         return
@@ -41,7 +42,6 @@ def check_free(folder: Path, force: bool) -> None:
         raise ConfigError(f"{folder}: this is a file. Name a folder with --out.")
     if Path.cwd().is_relative_to(folder.resolve()):
         raise ConfigError(f"{folder}: you are in this folder, so it cannot be replaced. Name a new one with --out.")
-    names = {path.name for path in folder.iterdir()}
     if not names:
         return
     others = sorted(names - RUN_FILES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -49,13 +50,17 @@ class Run:
 
     @classmethod
     def open(cls, folder: Path) -> Run:
-        if not folder.exists():
-            clear_abandoned(Path(os.path.realpath(folder)))
-        if not folder.exists():
+        try:
+            if not folder.exists():
+                clear_abandoned(Path(os.path.realpath(folder)))
+            exists, is_folder = folder.exists(), folder.is_dir()
+        except OSError as error:  # no permission, or a name longer than any file's can be
+            raise ConfigError(f"{folder}: this cannot be opened: {error.strerror}.") from error
+        if not exists:
             raise ConfigError(
                 f"{folder}: there is no such run. Give the folder that `coterie fit --out` wrote.{_near(folder)}"
             )
-        if not folder.is_dir():
+        if not is_folder:
             raise ConfigError(f"{folder}: this is a file, not a run. Give the folder that `coterie fit --out` wrote.")
         try:
             config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -170,6 +175,8 @@ class Run:
 def _near(folder: Path) -> str:
     from coterie.data.messages import nearest
 
-    siblings = [path.name for path in folder.parent.iterdir() if path.is_dir()] if folder.parent.is_dir() else []
+    siblings: list[str] = []
+    with contextlib.suppress(OSError):
+        siblings = [path.name for path in folder.parent.iterdir() if path.is_dir()]
     guess = nearest(folder.name, siblings)
     return f" Did you mean {folder.with_name(guess)}?" if guess else ""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.data.atomic import write_text_atomic
+from coterie.data.numbered import numbered
 from coterie.errors import ModelFormatError
 from coterie.report.colours import DARK, LIGHT, SHAPES, group_styles
 from coterie.report.page import content_policy, page_file, page_script, page_template
@@ -89,6 +90,7 @@ def report_data(run: Run) -> dict[str, Any]:
             "confidence": _as_base64(confidence[rows], "<f4"),
         },
         "texts": [shortened(text, LONGEST_TEXT) for text in texts],
+        "cut": any(len(text) > LONGEST_TEXT for text in texts),
         "truth": _truth(run, frame, labels, rows),
         "over_time": over_time_data(run, frame, place),
         "by": by_data(run, frame, place),
@@ -143,20 +145,20 @@ def _truth(run: Run, frame: pl.DataFrame, labels: NDArray[np.int64], rows: NDArr
     column = run.truth_column
     if column is None:
         return None
-    values = np.array([str(value) for value in frame.get_column(column)])
-    names, codes = np.unique(values, return_inverse=True)
+    names, codes = numbered(frame.get_column(column))
     order = np.argsort(-np.bincount(codes), kind="stable")
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     codes = rank[codes]
-    shown = [shortened(str(name), LONGEST_LABEL) for name in names[order]]
-    if len(shown) > MOST_CLASSES:
+    shown = [shortened(names[at], LONGEST_LABEL) for at in order]
+    if joined := len(shown) > MOST_CLASSES:
         codes, shown = np.minimum(codes, MOST_CLASSES - 1), [*shown[: MOST_CLASSES - 1], "all others"]
     table = np.zeros((len(shown), int(labels.max()) + 1), dtype=np.int64)
     np.add.at(table, (codes, labels), 1)
     return {
         "column": shortened(column, LONGEST_LABEL),
         "names": shown,
+        "joined": joined,
         "table": table.tolist(),
         "order": _beside_their_groups(table),
         "codes": _as_base64(codes[rows], "<u4"),

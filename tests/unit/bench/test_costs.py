@@ -16,6 +16,7 @@ from coterie.errors import ConfigError
 
 def cell(data: str, seed: int, acc: float = 0.5, **own: Any) -> dict[str, Any]:
     own = {"seconds": 90.0, "peak_memory_mb": 1500, "encoded": False, "kept": "start"} | own
+    own = {"machine": {"processor": "A", "threads": "1"}, "versions": {"code": "1"}} | own
     kept = own.pop("kept")
     scores = {name: {"acc": acc + step / 10, "nmi": acc / 2} for step, name in enumerate(own.pop("readouts", ["kept"]))}
     evidence = [{"candidate": kept, "kept": True}, {"candidate": "other", "kept": False}] if kept else []
@@ -52,6 +53,16 @@ def test_mean_spread_and_cost() -> None:
 
 def test_what_was_kept_may_differ_by_seed() -> None:
     assert lines([cell("tweet", 0), cell("tweet", 1, kept="trained head")])[0][6] == "start, trained head"
+
+
+def test_what_is_to_be_said_of_the_minutes_and_the_versions() -> None:
+    stopped = [cell("tweet", 0, resumed=True), cell("tweet", 1)]
+    assert (lines(stopped)[0][7], [note[0] for note in cost_table(stopped, ["acc"]).notes[1:]]) == ("1.5†", ["†"])
+    unlike = [cell("tweet", 0), cell("tweet", 1, machine={"processor": "A", "threads": "2"}), cell("agnews", 0)]
+    assert ([line[7] for line in lines(unlike)], cost_table(unlike, ["acc"]).notes[1][0]) == (["1.5‡", "1.5"], "‡")
+    changed = [cell("tweet", 0), cell("tweet", 1, versions={"code": "2"}), cell("agnews", 0)]
+    assert cost_table(changed, ["acc"]).notes[1].startswith("In 1 of 2 entries")
+    assert len(cost_table([cell("tweet", 0), cell("tweet", 1)], ["acc"]).notes) == 1
 
 
 def test_cells_that_are_not_there() -> None:

@@ -43,8 +43,14 @@ def test_methods_times_data_times_seeds_times_effort(tmp_path: Path) -> None:
     first = plan.cells[0]
     assert (first.method, first.data, first.effort, first.seed) == ("aecl", "tweet", "fast", 0)
     assert first.row == "aecl (fast), init=kmeans"
-    assert {cell.data_name for cell in plan.cells} == {"tweet", "my texts"}
+    assert {cell.data_name for cell in plan.cells} == {"tweet", "my texts.csv (message, theme)"}
     assert all(set(cell.file_name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.+-") for cell in plan.cells)
+
+
+def test_a_label_stands_for_one_way(tmp_path: Path) -> None:
+    text = '[[runs]]\nmethods = ["aecl", "sccl"]\ndata = ["tweet"]\nlabel = "ours"\n'
+    with pytest.raises(ConfigError, match=r"mine.toml: .*'ours' on tweet: method is aecl and sccl"):
+        read_plan(written(tmp_path, text))
 
 
 def test_each_value_of_each_setting_is_varied_by_itself(tmp_path: Path) -> None:

@@ -121,6 +121,30 @@ def test_a_cell_of_two_folders_counts_once(tmp_path: Path) -> None:
     assert found_in(tmp_path / "b", tmp_path / "c") == [("third", "failed")]
 
 
+def test_of_two_results_the_latest_counts(tmp_path: Path) -> None:
+    cell = Cell("m", "tweet")
+    for folder, date in (("a", "2026-02-01"), ("b", "2026-03-01"), ("c", "2026-01-01")):
+        left_behind(tmp_path / folder, cell)
+        (tmp_path / folder / cell.file_name).write_text(
+            json.dumps({"cell": cell.as_json(), "status": "done", "date": date})
+        )
+    (found,) = read_cells([tmp_path / folder for folder in "abc"])
+    assert found["date"] == "2026-03-01"
+
+
+def test_a_result_outlives_a_bad_end_of_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = Cell("m", "tweet")
+    own = json.dumps({"cell": cell.as_json(), "status": "done"})
+    program = tmp_path / "ends_badly.py"
+    program.write_text(f"import sys\nopen(sys.argv[3], 'w').write({own!r})\nsys.exit(139)\n")
+    wrapper = tmp_path / "python"
+    wrapper.write_text(f'#!/bin/sh\nexec {sys.executable} {program} "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(wrapper))
+    ((_, result, fresh),) = run_plan(Plan("x", (cell,)), tmp_path / "out")
+    assert (result["status"], fresh) == ("done", True)
+
+
 def test_several_at_a_time_share_the_processor(plan_file: Path, tmp_path: Path) -> None:
     plan = read_plan(plan_file)
     alone = [result for _, result, _ in run_plan(plan, tmp_path / "alone")]

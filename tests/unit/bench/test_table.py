@@ -17,7 +17,7 @@ def done(label: str, data: str, seed: int, acc: float, **more: Any) -> dict[str,
     scores = {"kept": {"acc": acc, "nmi": acc / 2}}
     scores |= {name: {"acc": value, "nmi": value} for name, value in more.pop("others", {}).items()}
     cell = Cell("m", data, seed, label=label, **more)
-    return {"cell": cell.as_json(), "status": "done", "scores": scores}
+    return {"cell": cell.as_json(), "status": "done", "scores": scores, "versions": {"code": f"{seed % 2}"}}
 
 
 def lost(label: str, data: str, seed: int, status: str) -> dict[str, Any]:
@@ -38,6 +38,28 @@ def test_mean_and_spread() -> None:
     assert table.columns == ["tweet acc", "tweet nmi"]
     assert [entry.text for entry in table.rows[0][1]] == ["60.0 ± 10.0", "30.0 ± 5.0"]
     assert "over 3 seeds" in table.notes[0]
+
+
+def test_seeds_of_different_versions_are_told() -> None:
+    results = [done("A", "tweet", 0, 0.5), done("A", "tweet", 1, 0.5), done("A", "agnews", 0, 0.5)]
+    assert build_table(results, ["acc"]).notes[1].startswith("In 1 of 2 entries")
+    assert len(build_table([done("A", "tweet", 0, 0.5), done("A", "tweet", 2, 0.5)], ["acc"]).notes) == 1
+
+
+def test_a_seed_counts_once_with_its_stages_kept_or_not() -> None:
+    results = [done("A", "tweet", 0, 0.5), done("A", "tweet", 0, 0.5, keep="stages"), done("A", "tweet", 2, 0.7)]
+    assert texts(results) == {"A": ["60.0 ± 14.1"]}
+
+
+def test_two_ways_are_not_one_row() -> None:
+    with pytest.raises(ConfigError, match=r"'A' on tweet: effort is fast and full\. Give each a label"):
+        texts([done("A", "tweet", 0, 0.5), done("A", "tweet", 1, 0.7, effort="full")])
+
+
+def test_files_of_one_name_are_two_columns() -> None:
+    files = [{"file": f"{place}/reviews.csv", "text": "t", "label": "l"} for place in ("en", "de")]
+    results = [done("A", file, 0, 0.5) for file in files]  # type: ignore[arg-type]
+    assert build_table(results, ["acc"]).columns == ["en/reviews.csv (t, l) acc", "de/reviews.csv (t, l) acc"]
 
 
 def test_one_seed_has_no_spread() -> None:

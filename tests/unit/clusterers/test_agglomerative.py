@@ -120,6 +120,17 @@ def test_distances_that_are_no_numbers_end_with_an_error() -> None:
         merge_tree(costs, np.ones(6), "ward")
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_costs_are_the_same_from_both_sides_however_they_are_rounded(seed: int) -> None:
+    """Or the chain of nearest neighbours may go round in a circle."""
+    random = np.random.default_rng(seed)
+    centre = random.normal(size=8)
+    rows = centre * (16 / np.linalg.norm(centre)) + random.normal(scale=1e-5, size=(60, 8))
+    costs = pair_costs(rows, random.integers(1, 5, size=60).astype(np.float64), "ward")
+    np.testing.assert_array_equal(costs, costs.T)
+    assert Agglomerative(5, linkage="ward").fit(rows).labels_.max() == 4
+
+
 def test_bad_settings_are_named() -> None:
     rows = np.eye(4)
     with pytest.raises(ConfigError, match="linkage='complete'"):

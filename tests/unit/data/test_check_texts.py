@@ -246,6 +246,8 @@ def test_ranges_that_are_none(asked: Any, says: str) -> None:
         (TWENTY, (2, 6), "Let the range end at 5 or below, or give more texts."),
         (TWENTY, (5, 6), "Give one number, or give more texts."),
         (["a"], "auto", "only 1 row"),
+        (["a", "a"], 1, "t.csv: all 2 rows have the same text. Give at least 2 different ones."),
+        (["a", "a"], "auto", "the same text"),
         ([], (2, 3), "no rows"),
     ],
 )

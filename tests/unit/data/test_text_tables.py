@@ -92,6 +92,17 @@ def test_a_comma_in_the_header_is_between_cells(tmp_path: Path) -> None:
         assert table.read().to_dicts() == [{"id": "1", "a;b": "x;y"}]
 
 
+@pytest.mark.parametrize(
+    ("top", "mark"), [("sep=;\n", ";"), ("SEP=|\r\n", "|"), ("\nsep=\t\n", "\t"), ("\n\n", ";"), ("\n", ",")]
+)
+def test_the_separator_is_told_above_the_header_or_below_blank_lines(tmp_path: Path, top: str, mark: str) -> None:
+    path = put(tmp_path, "in.csv", f"{top}id{mark}message\n1{mark}hello there\n")
+    with open_table(path) as table:
+        assert table.read().to_dicts() == [{"id": "1", "message": "hello there"}]
+    ragged = put(tmp_path, "ragged.csv", f"{top}id{mark}message\n1{mark}hello there\n2\n")
+    assert f"row 2 (line {3 + top.count(chr(10))}) has 1 cell" in error_of(ragged)
+
+
 def test_blank_lines_in_csv_are_no_rows_but_count_as_lines(tmp_path: Path) -> None:
     assert rows_of(put(tmp_path, "a.csv", "\na,b\n\n1,2\n\n\n3,4\n\n")) == [("1", "2"), ("3", "4")]
     message = error_of(put(tmp_path, "b.csv", "\na,b\n\n1,2\n\n\n3\n"))

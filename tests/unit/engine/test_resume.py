@@ -21,6 +21,7 @@ from safetensors.torch import save_file
 from coterie.data import atomic
 from coterie.engine import checkpoint
 from coterie.engine.checkpoint import Checkpoints, NoCheckpoints, Saved, checkpoints_for, forget_checkpoints
+from coterie.engine.loop import RESUMED
 
 Make = Callable[..., Any]
 STEPS_AN_EPOCH = 3
@@ -112,6 +113,15 @@ def test_a_watched_training_has_all_of_its_stages(
     assert len(looks) == 2
 
 
+def test_that_it_goes_on_is_told(toy: Make, phases: list[Any], tmp_path: Path, dying_after: Make) -> None:
+    stages: list[str] = []
+    with pytest.raises(SystemExit):
+        toy(phases, checkpoints=dying_after(tmp_path, 2), progress=lambda stage, *rest: stages.append(stage)).run()
+    assert RESUMED not in stages
+    toy(phases, checkpoints=Checkpoints(tmp_path), progress=lambda stage, *rest: stages.append(stage)).run()
+    assert stages.count(RESUMED) == 1
+
+
 def test_notes_and_seconds_are_carried_on(toy: Make, phases: list[Any], tmp_path: Path, dying_after: Make) -> None:
     killed = toy(phases, checkpoints=dying_after(tmp_path, 2))
     killed.notes.append("something was odd")
@@ -131,7 +141,7 @@ def test_a_finished_training_is_not_done_again(toy: Make, phases: list[Any], tmp
     steps: list[tuple[object, ...]] = []
     again.progress = lambda *args: steps.append(args)
     again.run()
-    assert steps == []
+    assert steps == [(RESUMED, 1, 1)]
     assert again.history == finished.history
     for name, tensor in finished.model.state_dict().items():
         torch.testing.assert_close(again.model.state_dict()[name], tensor, rtol=0, atol=0)
@@ -401,6 +411,16 @@ def test_the_state_in_use_is_not_swept_however_old(own_folder: Path) -> None:
         os.utime(path, (0, 0))
     with checkpoints_for("a") as checkpoints:
         assert checkpoints.load() is not None
+
+
+def test_an_old_training_begun_again_is_not_swept_by_another(own_folder: Path) -> None:
+    with checkpoints_for("a") as checkpoints:
+        checkpoints.save(Saved({"n": 1}))
+    old = state_file(own_folder)
+    for path in (*old.parent.iterdir(), old.parent):
+        os.utime(path, (0, 0))
+    with checkpoints_for("a"), checkpoints_for("b"):
+        assert old.exists()
 
 
 def test_saving_takes_a_small_share_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

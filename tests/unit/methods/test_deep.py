@@ -413,6 +413,14 @@ def test_the_seed_alone_makes_another_place(fake_encoder: Any, themed: Any) -> N
     assert keys[0] == keys[1] != keys[2]
 
 
+def test_who_looks_makes_another_place(fake_encoder: Any, themed: Any) -> None:
+    """What a history has of the stages and of the true groups cannot be added in the middle."""
+    texts, truth = themed
+    others: list[dict[str, Any]] = [{}, {"truth": truth}, {"truth": truth[::-1].copy()}, {"watch": lambda vectors: {}}]
+    keys = [method_of(AECL, fake_encoder, **own)._key(4, [texts], truth) for own in others]
+    assert len({tuple(key) for key in keys}) == 4
+
+
 def test_what_rounds_otherwise_makes_another_place(themed: Any) -> None:
     def key(precision: Any, **own: Any) -> list[str]:
         return method_of(AECL, TransformerEncoder(precision=precision), AECLSettings(**own))._key(

@@ -62,8 +62,9 @@ def test_groups_are_found() -> None:
     rows, truth = blobs()
     fit = method(rows).fit(["text"] * len(rows), 4)
     assert accuracy(truth, fit.labels) > 0.97
-    assert 1 <= len(fit.history) <= 50
-    assert fit.history[-1]["sizes_changed"] < 0.05 or len(fit.history) == 50
+    changes = [entry["sizes_changed"] for entry in fit.history]
+    assert len(changes) < 50, "it settled"
+    assert changes[-1] < 0.05 <= min(changes[:-1], default=1.0)
 
 
 def test_beyond_the_limit_micro_clusters_stand_for_texts(monkeypatch: pytest.MonkeyPatch) -> None:

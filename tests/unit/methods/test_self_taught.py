@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,16 @@ import torch
 from torch.testing import assert_close
 
 from coterie import TextClusterer
-from coterie.clusterers import agglomerative
+from coterie.clusterers import Agglomerative, agglomerative
 from coterie.engine import checkpoint
+from coterie.engine.resumable import looked_at_by
 from coterie.errors import ConfigError, InputError
 from coterie.losses.soft_labels import document_attention, soft_labels, updated_labels
 from coterie.methods.adsl import ADSL, ADSLSettings
 from coterie.methods.base import labels_of
 from coterie.methods.consensus import Consensus, ConsensusSettings, agreement
-from coterie.methods.self_taught import Learner, Lesson, PreClustering, SelfTaught
+from coterie.methods.nearest_centre import TooFewDifferentError
+from coterie.methods.self_taught import Learner, Lesson, PreClustering, SelfTaught, linked
 from coterie.methods.stcc import STCC, STCCSettings, binary_codes
 from coterie.metrics.external import accuracy
 from coterie.registry import SELF_TAUGHT
@@ -208,7 +210,37 @@ def test_consensus_learns_only_where_all_agree(batch_of: Callable[..., Any]) -> 
     assert_close(model.losses(batch_of([vectors], [0, 1, 2, 3]), model.phases()[0])["agreed"], by_hand)
 
 
+def test_consensus_tells_how_far_it_goes() -> None:
+    rows = np.zeros((4, 6), dtype=np.float32)
+
+    def begun(*groups: list[int]) -> Consensus:
+        model = Consensus(ConsensusSettings(), Lesson(3, 3, 6, 4, "fast"))
+        model.begin([PreClustering(None, rows, np.array(found)) for found in groups])  # type: ignore[arg-type]
+        return model
+
+    assert begun([0, 0, 1, 2], [1, 1, 2, 0]).remarks() == ["the pre-clusterings agree on 100% of the texts"]
+    partly = begun([0, 0, 1, 2], [0, 0, 2, 2]).remarks()
+    assert partly == ["the pre-clusterings agree on 75% of the texts; 1 of 3 groups have none of these"]
+    with pytest.raises(InputError, match="no text on which all pre-clusterings agree"):
+        begun([0, 0, 1, 1], [0, 1, 0, 1], [1, 0, 1, 0])
+
+
 # What is kept
+
+
+def test_texts_that_are_the_same_are_told_of_before_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SelfTaught, "_teach", lambda *args: pytest.fail("it was trained"))
+    same = Given(np.zeros(ROWS, dtype=np.int64))
+    same.rows = np.zeros_like(same.rows)
+    with pytest.raises(TooFewDifferentError):
+        method_of(ADSL, same, undo=False).fit(TEXTS, 4)
+
+
+def test_fewer_groups_than_asked_for_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit equal rows are one cell, and there may be fewer cells than groups."""
+    monkeypatch.setattr(Agglomerative, "fit", lambda self, rows: SimpleNamespace(labels_=np.array([0, 1, 1])))
+    with pytest.raises(TooFewDifferentError, match="3 groups were asked for, but this method sees only 2"):
+        linked(np.zeros((3, 2), dtype=np.float32), 3, 0, [])
 
 
 class Misled(ADSL):
@@ -373,7 +405,12 @@ def test_every_training_has_a_place_of_its_own() -> None:
     assert len({tuple(found) for found in [key(), *others]}) == 4
 
 
+def test_who_looks_makes_another_place() -> None:
+    assert len({looked_at_by(*who) for who in [(None, None), (TRUTH, None), (TRUTH[::-1].copy(), None)]}) == 3
+    assert looked_at_by(None, None) != looked_at_by(None, lambda vectors: {})
+
+
 def test_settings_are_the_papers() -> None:
     chosen = ADSLSettings()
     assert (chosen.alpha, chosen.delta, chosen.interval, chosen.batch_size, chosen.rate) == (10, 0.85, 6, 64, 1e-3)
-    assert replace(STCCSettings(), batch_size=64).features == "ae"
+    assert (STCCSettings().batch_size, STCCSettings().features) == (200, "ae")

@@ -156,6 +156,7 @@ def test_what_some_part_still_uses_is_taken() -> None:
 @pytest.mark.parametrize(
     ("method", "name", "value"),
     [
+        ("uft", "augment", "dropout"),
         ("uft", "masked_lm", False),
         ("uft", "masked_share", 0.2),
         ("clusterbert", "ablation", "no-reconstruction"),

@@ -194,6 +194,10 @@ class Report {
     const share = ((100 * outliers) / Math.max(1, this.data.n)).toFixed(1);
     byId("threshold-value").textContent = this.threshold.toFixed(2);
     byId("outlier-count").textContent = `only these: ${count(outliers)} (${share} %)`;
+    this.markBars();
+  }
+
+  markBars() {
     for (const bar of document.querySelectorAll(".histogram rect")) {
       bar.classList.toggle("below", Number(bar.dataset.from) + 1e-9 < this.threshold);
     }
@@ -259,6 +263,7 @@ class Report {
       const next = groups.slice(made, made + MOST_CARDS_AT_ONCE);
       cards.append(...next.map((group) => card(group, this.data, (place) => this.showOnly(place))));
       made += next.length;
+      this.markBars();
     };
     add();
     if (made === groups.length) return;
@@ -349,15 +354,17 @@ class Report {
       node("div", { className: "tiles" }, ...tiles),
       node("p", { className: "about", text: `Each line is a value of ${truth.column}, each column a group; the darker, the larger the share of the line. Point at a cell for its count.` }),
       scroll,
+      confusionTable(truth, groups),
     );
   }
 
   exportRows() {
     const { data } = this;
-    const header = ["row", "cluster", "name", "confidence", "outlier", "text"];
+    // The page has the beginning of a long text, and rare true groups as one: the columns say so.
+    const header = ["row", "cluster", "name", "confidence", "outlier", data.cut ? "text_beginning" : "text"];
     const isCut = this.left < data.groups.length;
     if (isCut) header.push("larger_group");
-    if (data.truth) header.push(data.truth.column);
+    if (data.truth) header.push(data.truth.joined ? `${data.truth.column}_rare_ones_joined` : data.truth.column);
     const lines = [header, ...this.ordered().map((point) => {
       const group = data.group[point];
       const line = [data.row[point] + 1, data.groups[group].id, data.groups[group].name, data.confidence[point].toFixed(4), data.confidence[point] < this.threshold, data.texts[point]];

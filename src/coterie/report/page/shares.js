@@ -214,15 +214,19 @@ class ByValue {
       return box;
     };
     this.body.replaceChildren(...this.groups.map((group, at) => {
-      const name = node("button", { type: "button", className: "chip", title: "Show only this group" }, swatch(this.shapes[group.shape], group.colour), node("span", { className: "value", text: `${group.id} ${group.name}` }));
+      const name = node("button", { type: "button", className: "chip", "aria-pressed": "false", title: "Show only this group" }, swatch(this.shapes[group.shape], group.colour), node("span", { className: "value", text: `${group.id} ${group.name}` }));
       name.addEventListener("click", () => this.toggle(group.place));
-      return node("tr", { "data-line": group.id }, node("th", { scope: "row" }, name), node("td", { className: "overall", text: written(overall(at)) }), ...this.names.map((_, value) => cell(value, at)));
+      return node("tr", { "data-line": group.id, "data-place": group.place }, node("th", { scope: "row" }, name), node("td", { className: "overall", text: written(overall(at)) }), ...this.names.map((_, value) => cell(value, at)));
     }));
     this.choose(this.chosen ?? new Set());
   }
 
   choose(chosen) {
     this.chosen = chosen;
-    for (const line of this.body.children) line.hidden = chosen.size > 0 && !chosen.has(Number(line.dataset.line));
+    for (const line of this.body.children) {
+      const isChosen = chosen.has(Number(line.dataset.place));
+      line.hidden = chosen.size > 0 && !isChosen;
+      line.querySelector("button").setAttribute("aria-pressed", isChosen);
+    }
   }
 }
