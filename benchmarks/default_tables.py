@@ -92,9 +92,9 @@ def _ceilings() -> Iterable[str]:
 
 
 def _highest(name: str, score: str) -> float:
-    """Of all that the papers print; 0 where they have no such score."""
-    rows = (row for table in paper_tables().values() for row in table.rows.values())
-    return max((row[name][score] for row in rows if score in row.get(name, {})), default=0.0)
+    """Of all that the papers print and mean; 0 where they have no such score."""
+    meant = (scores for table in paper_tables().values() for scores in table.meant(name))
+    return max((scores[score] for scores in meant if score in scores), default=0.0)
 
 
 def _best_way(ours: Scores, ways: dict[str, Scores]) -> tuple[str, Scores]:

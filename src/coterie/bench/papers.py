@@ -12,18 +12,25 @@ from coterie.errors import ConfigError
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table as printed. `sets` says which sample of a set the paper had, where it is not ours."""
+    """A table as printed. `sets` says which sample of a set the paper had, where it is not ours; `misprints` which rows
+    repeat by a slip what they have for another set."""
 
     paper: str
     table: str
     about: str
     rows: dict[str, dict[str, dict[str, float]]]
     sets: dict[str, str] = field(default_factory=dict)
+    misprints: dict[str, list[str]] = field(default_factory=dict)
     note: str | None = None
 
     @property
     def key(self) -> str:
         return f"{self.paper}:{self.table}"
+
+    def meant(self, name: str) -> list[dict[str, float]]:
+        """What the rows have for a set, misprints left out."""
+        wrong = self.misprints.get(name, [])
+        return [scores[name] for row, scores in self.rows.items() if name in scores and row not in wrong]
 
     @cached_property
     def decimals(self) -> int:

@@ -210,6 +210,23 @@ def test_numbers_read_from_the_papers(key: str, row: str, name: str, metric: str
     assert paper_table(key).rows[row][name][metric] == value
 
 
+def test_misprints_are_copies_and_are_not_meant() -> None:
+    """Each is a row's own numbers for another set."""
+    found = [
+        (table, name, row)
+        for table in paper_tables().values()
+        for name in table.misprints
+        for row in table.misprints[name]
+    ]
+    assert len(found) == 7
+    for table, name, row in found:
+        own = table.rows[row]
+        assert own[name] in [scores for other, scores in own.items() if other != name]
+        assert len(table.meant(name)) == sum(name in scores for scores in table.rows.values()) - len(
+            table.misprints[name]
+        )
+
+
 def test_published_numbers_have_the_decimals_of_their_table() -> None:
     assert paper_table("aecl:2").decimals == 2
     assert paper_table("clusterbert:2").decimals == 1
