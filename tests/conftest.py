@@ -9,8 +9,13 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+
+# The first example of a property may have to import a library, and the machine may be busy.
+settings.register_profile("coterie", deadline=None)
+settings.load_profile("coterie")
 
 # A shell starts what is to run in the background with interrupts ignored, and every process that a test starts and
 # interrupts would inherit that.

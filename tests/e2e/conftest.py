@@ -160,15 +160,16 @@ def small_run(small_fit: FinishedFit, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def demo_fit(
-    run_cli: Callable[..., Finished], demo_file: Path, tmp_path_factory: pytest.TempPathFactory
-) -> FinishedFit:
-    """The one fit with the encoder: the demo, all options as they are by default.
+    run_cli: Callable[..., Finished], demo_file: Path, tmp_path_factory: pytest.TempPathFactory,
+    no_sockets: dict[str, str],
+) -> FinishedFit:  # fmt: skip
+    """The one fit with the encoder: the demo, all options as they are by default, and no way to the network.
 
     Its cache is its own: with vectors that another test has left it would not encode, and would have less to tell.
     """
     folder, cache = tmp_path_factory.mktemp("demo"), tmp_path_factory.mktemp("demo-cache")
     options = ("--text", "message", "--truth", "theme")
-    return _fitted(run_cli, demo_file, folder / "run", 12, *options, COTERIE_CACHE=str(cache))
+    return _fitted(run_cli, demo_file, folder / "run", 12, *options, COTERIE_CACHE=str(cache), **no_sockets)
 
 
 @pytest.fixture(scope="session")

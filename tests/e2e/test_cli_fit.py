@@ -132,10 +132,34 @@ def test_encoder_gives_the_same_groups_in_another_process(
 ) -> None:
     done = run_cli(
         "fit", demo_file, "--text", "message", "--k", 12, "--out", tmp_path / "run", "--quiet",
-        env={"PYTHONHASHSEED": "2"},
+        env={"PYTHONHASHSEED": "2", "OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"},
     )  # fmt: skip
     assert done.code == 0, done.err
     assert (tmp_path / "run" / "assignments.csv").read_bytes() == (demo_fit.folder / "assignments.csv").read_bytes()
+
+
+def test_every_option_reaches_the_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import coterie.api
+    from coterie.cli.fit import fit
+
+    seen: dict[str, Any] = {}
+
+    def cluster(texts: list[str], **options: Any) -> None:
+        seen.update(options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(coterie.api, "cluster", cluster)
+    (tmp_path / "in.txt").write_text("a b\nc d\ne f\n")
+    with pytest.raises(KeyboardInterrupt):
+        fit(
+            str(tmp_path / "in.txt"), k="2", out=tmp_path / "run", method="sif+kmeans", effort="balanced", encoder="e",
+            precision="int8", word_vectors="w.txt", set_=["a=1"], seed=7, quiet=True,
+        )  # fmt: skip
+    chosen = {
+        "n_clusters": 2, "method": "sif+kmeans", "effort": "balanced", "encoder": "e", "precision": "int8",
+        "word_vectors": "w.txt", "settings": {"a": 1}, "random_state": 7,
+    }  # fmt: skip
+    assert chosen.items() <= seen.items()
 
 
 # Sixty small texts, without the encoder

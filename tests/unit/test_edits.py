@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,14 @@ def test_a_split_divides_by_meaning_and_numbers_by_size(found: coterie.Clusterin
     assert not split.probabilities[:, :2].any()
     again = merged.split(2, into=3)
     np.testing.assert_array_equal(again.probabilities, split.probabilities)
+
+
+def test_the_largest_part_by_rows_keeps_the_number() -> None:
+    """Of different texts the other part has more."""
+    bread = [f"the {one} and the {other} of bread" for one, other in combinations(THEMES["bread"], 2)][:6]
+    train = [f"the {one} and the {other} of train" for one, other in combinations(THEMES["train"], 2)][:4]
+    found = coterie.cluster([*bread, *train, *train[:1] * 10], 2, method="tfidf+kmeans").merge([0, 1])
+    assert [(group.id, group.size) for group in found.split(0, into=2).groups] == [(0, 14), (2, 6)]
 
 
 def test_a_text_that_repeats_another_weighs_once_in_a_split(

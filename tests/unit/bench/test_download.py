@@ -160,6 +160,7 @@ def test_too_large(
 
 
 def test_no_network(record: DataSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setattr(download, "FILES_AT", "http://127.0.0.1:9")
     monkeypatch.setattr(download, "WAITS", ())
     with pytest.raises(InputError, match=r"Is there a network\?.*Put the file .*two\.tsv\.gz there yourself"):

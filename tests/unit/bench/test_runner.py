@@ -11,12 +11,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from coterie.bench import cell as cell_module
 from coterie.bench.cell import _is_trained, run_cell, strict_json
+from coterie.bench.data import LabelledTexts
 from coterie.bench.plan import Cell, Plan, read_plan
 from coterie.bench.runner import read_cells, run_plan
 from coterie.errors import ConfigError, ModelFormatError
@@ -318,3 +321,14 @@ def test_folders_that_hold_no_cells(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{}")
     with pytest.raises(ModelFormatError, match="not a cell of a benchmark"):
         read_cells([tmp_path])
+
+
+def test_read_outs_are_of_the_candidates_they_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(labels: list[int], rows: list[int]) -> Any:
+        return SimpleNamespace(labels=np.array(labels), vectors=np.eye(2, dtype=np.float32)[rows], candidates={})
+
+    fit = made([0, 0, 0, 0], [0, 1, 0, 1])
+    fit.candidates = {TRAINED_HEAD: made([0, 0, 1, 0], [0, 0, 1, 1])}
+    monkeypatch.setattr(cell_module, "_fit", lambda *args, **options: made([0, 1, 0, 1], [0, 1, 0, 1]))
+    found = cell_module._read_outs(Cell("aecl", "tweet"), fit, 2, LabelledTexts(list("aabb"), list("wxyz")))
+    assert {name: scores["acc"] for name, scores in found.items()} == {"untrained": 0.5, "head": 0.75, "kmeans": 1.0}

@@ -51,6 +51,12 @@ def test_a_seed_counts_once_with_its_stages_kept_or_not() -> None:
     assert texts(results) == {"A": ["60.0 ± 14.1"]}
 
 
+@pytest.mark.parametrize("step", [1, -1])
+def test_of_the_two_what_was_run_counts(step: int) -> None:
+    waiting = {"cell": Cell("m", "tweet", 0, label="A", keep="stages").as_json(), "status": "missing"}
+    assert texts([done("A", "tweet", 0, 0.5), waiting][::step]) == {"A": ["50.0"]}
+
+
 def test_two_ways_are_not_one_row() -> None:
     with pytest.raises(ConfigError, match=r"'A' on tweet: effort is fast and full\. Give each a label"):
         texts([done("A", "tweet", 0, 0.5), done("A", "tweet", 1, 0.7, effort="full")])

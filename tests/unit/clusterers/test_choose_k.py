@@ -176,3 +176,8 @@ def test_numbers_that_are_tried() -> None:
     assert len(between) == 8
     assert (between[0], between[-1]) == (86, 112)
     assert 98 not in between
+
+
+def test_a_cut_that_kmeans_would_not_make_is_put_right() -> None:
+    rows = np.array([[0.0], [1], [2], [10], [11]], dtype=np.float32)
+    assert module._settled(rows, np.array([0, 0, 1, 1, 1])).tolist() == [0, 0, 0, 1, 1]

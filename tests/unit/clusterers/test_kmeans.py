@@ -112,3 +112,8 @@ def test_first_centres_of_another_shape(shape: tuple[int, int]) -> None:
         ConfigError, match=r"init has the shape .*, and the first centres of 3 groups would have \(3, 4\)"
     ):
         KMeans(3, init=np.zeros(shape)).fit(cloud(10, 4))
+
+
+def test_a_group_without_rows_starts_again_at_the_farthest_row() -> None:
+    means = KMeans(3, init=np.array([[0.0], [10.0], [1000.0]])).fit(np.array([[0.0], [1], [10], [11], [30]]))
+    assert means.cluster_centers_.ravel().tolist() == [0.5, 10.5, 30]

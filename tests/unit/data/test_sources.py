@@ -174,6 +174,7 @@ def test_limits_are_the_promised_ones() -> None:
         (b"id,text\n1,x," + b"y" * SNIFF_BYTES, Format.TEXT),
         (b"id,text\n1,x\n2,x" + b"," * SNIFF_BYTES, Format.CSV),
         (b"id,text\n1,x\n1,2,3\n", Format.TEXT),
+        (b"id,text\n" + b"1,x\n" * 20 + b"1,2,3\n", Format.CSV),  # a fault to be named, not another format
         (b"Well, yes\nNo, never\n", Format.TEXT),
         (b"id;text\n1;x, y\n2;z\n", Format.CSV),
         (b"yes;no\nmaybe\n", Format.TEXT),

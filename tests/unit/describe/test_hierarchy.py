@@ -64,3 +64,10 @@ def test_nearest_groups_with_their_cosines() -> None:
     near = nearest_groups(VECTORS, LABELS, wanted=2)
     assert [[group for group, _ in one] for one in near] == [[1, 2], [0, 2], [1, 0], [2, 0]]
     assert near[2][0][1] == pytest.approx(0.5, abs=1e-4)
+
+
+def test_a_large_group_counts_by_its_texts() -> None:
+    angles = np.radians([0, 0, 0, 10, 90, 90])
+    vectors = np.column_stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
+    height = group_hierarchy(vectors, np.array([0, 0, 0, 1, 2, 2])).merges[1][0]
+    assert height == pytest.approx(1 - np.cos(np.radians(80)) / 4, abs=1e-5)

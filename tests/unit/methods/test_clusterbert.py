@@ -361,3 +361,8 @@ def test_settings_that_make_no_sense_are_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=said):
         TextClusterer(3, method=method, settings=settings).fit(corpus)
+
+
+def test_two_groups_never_get_one_number() -> None:
+    labels, before = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 0, 0, 0, 1])
+    assert numbered_like(labels, before, 3).tolist() == [0, 0, 0, 2, 2, 1]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from coterie import TextClusterer
+from coterie.features.graph import neighbour_graph
 from coterie.methods.duet import UNEQUAL, Duet, follows_sizes
 from coterie.metrics.external import accuracy
 from coterie.types import Matrix
@@ -110,3 +112,19 @@ def test_one_group_and_as_many_groups_as_texts(k: int, demo_texts: list[str], tm
 
 def test_two_texts_are_enough() -> None:
     assert sorted(TextClusterer(2).fit(["a red apple", "the stock market fell"]).labels_.tolist()) == [0, 1]
+
+
+def test_the_groups_that_are_learnt_are_those_after_spreading(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, vectors, _ = groups_of_sizes([40] * 3, noise=0.3)
+    seen: list[Any] = []
+
+    def moved(labels: Any, graph: Any, groups: int) -> Any:
+        seen.append((labels, graph))
+        return (labels + 1) % groups
+
+    monkeypatch.setattr("coterie.methods.duet.spread_groups", moved)
+    fit = Duet(GivenVectors(vectors)).fit(texts, 3)
+    ((labels, graph),) = seen
+    np.testing.assert_array_equal(fit.labels, (labels + 1) % 3)
+    expected = neighbour_graph(fit.vectors - fit.vectors.mean(axis=0))
+    assert abs(graph - expected).max() < 1e-9

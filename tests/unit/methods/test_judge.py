@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.metrics import silhouette_samples
 
+from coterie.methods import judge as judge_module
 from coterie.methods.judge import FELL, NO_GAIN, Judge, best_of, is_gain, standard_error_by_group, together
 from coterie.metrics.internal import silhouette
 
@@ -116,3 +118,15 @@ def test_a_judge_looks_at_the_centred_space() -> None:
     gain = judge.of_each(labels) - judge.of_each(generator.permutation(labels))
     assert is_gain(gain, labels)
     assert not is_gain(gain * 0, labels)
+
+
+def test_a_sample_is_judged_by_its_own_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge_module, "JUDGED_ROWS", 20)
+    random = np.random.default_rng(0)
+    labels = random.integers(3, size=60)
+    space = (random.normal(size=(60, 5)) + 3 * np.eye(3, 5)[labels]).astype(np.float32)
+    judge = Judge(space, 0)
+    assert len(judge.rows) == 20
+    own = space[judge.rows] - space[judge.rows].mean(axis=0)
+    expected = silhouette_samples(own, labels[judge.rows], metric="cosine")
+    np.testing.assert_allclose(judge.of_each(labels), expected, atol=1e-5)

@@ -11,6 +11,7 @@ from torch.testing import assert_close
 
 from coterie.losses.contrastive import instance_contrast
 from coterie.losses.student_t import kl_to_target, student_t, target_distribution
+from coterie.methods.rstc import RSTC, RSTCSettings
 from coterie.methods.sccl import SCCL, SCCLSettings
 
 Make = Callable[..., Any]
@@ -57,3 +58,9 @@ def test_the_nearest_centre_has_the_highest_score(model_of: Make, points: Make) 
     model.refresh(vectors, model.phases()[0])
     distances = torch.cdist(vectors * 12**0.5, model.centres.detach())
     assert torch.equal(model.scores(vectors).argmax(dim=1), distances.argmin(dim=1))
+
+
+def test_what_each_loss_counts(model_of: Callable[..., Any]) -> None:
+    groups = np.arange(24) % 3
+    assert model_of(SCCL, SCCLSettings(eta=7.0), groups, 3).phases()[0].weights == {"contrast": 1.0, "cluster": 7.0}
+    assert model_of(RSTC, RSTCSettings(eta=7.0), groups, 3).phases()[1].weights == {"contrast": 7.0, "class": 1.0}

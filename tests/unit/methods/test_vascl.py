@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
+from coterie.losses.contrastive import instance_contrast
+from coterie.methods import vascl
 from coterie.methods.deep import Deep
 from coterie.methods.sccl import SCCL, SCCLSettings
 from coterie.methods.vascl import VaSCL, VaSCLSettings
@@ -72,3 +75,27 @@ def test_dropout_makes_two_views_of_one_text(
         assert not torch.equal(first, second)
         cosine = torch.nn.functional.cosine_similarity(first, second)
         assert cosine.mean() > 0.7, "they are the same text"
+
+
+def test_its_losses_are_of_the_projected_views_and_of_the_neighbours(
+    model_of: Callable[..., Any],
+    batch_of: Callable[..., Any],
+    points: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    groups = np.arange(24) % 3
+    chosen = VaSCLSettings(dimensions=8, augment="eda", neighbours=3, radius=2.0, temperature=0.3)
+    model = model_of(VaSCL, chosen, groups, 3).eval()
+    asked: list[Any] = []
+
+    def virtual(vectors: Any, *options: Any, head: Any) -> Any:
+        asked.append((vectors, options, head))
+        return vectors.sum()
+
+    monkeypatch.setattr(vascl, "virtual_neighbourhood_loss", virtual)
+    views, rows = [points(24, groups, seed=seed) for seed in (0, 1)], [3, 17, 4]
+    loss = model.losses(batch_of(views, rows), model.phases()[0])["contrast"]
+    one, two = (view[rows] * 12**0.5 for view in views)
+    assert_close(loss, instance_contrast(model.contrast(one), model.contrast(two), 0.3))
+    assert_close(asked[0][0], one)
+    assert asked[0][1:] == ((3, 2.0, 0.3), model.contrast)

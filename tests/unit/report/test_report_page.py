@@ -64,9 +64,12 @@ def test_every_row_and_group_is_there(make_run: Any, clustering: coterie.Cluster
     assert numbers(data["points"]["row"], "<u4") == list(range(36))
     assert numbers(data["points"]["confidence"], "<f4") == pytest.approx(clustering.confidence.tolist())
     x = np.array(numbers(data["points"]["x"], "<u2")) / 65535 * 2 - 1
-    np.testing.assert_allclose(x, clustering.map[:, 0], atol=2e-5)
+    y = np.array(numbers(data["points"]["y"], "<u2")) / 65535 * 2 - 1
+    np.testing.assert_allclose(np.column_stack([x, y]), clustering.map, atol=2e-5)
     assert [group["name"] for group in data["groups"]] == [group.name for group in clustering.groups]
-    assert [sum(group["histogram"]) for group in data["groups"]] == [group.size for group in clustering.groups]
+    for group in clustering.groups:
+        own = clustering.confidence[clustering.labels == group.id]
+        assert data["groups"][group.id]["histogram"] == np.histogram(own, 20, (0, 1))[0].tolist()
     assert data["hierarchy"] == [list(merge) for merge in clustering.hierarchy.merges]
     assert data["config"]["outliers_below"] == 0.5
     assert numbers(data["truth"]["codes"], "<u4") == [i % 3 for i in range(36)]
