@@ -82,7 +82,7 @@ def measured(encoder: Known, truth: list[str], texts: list[str], k: int) -> dict
     vectors = TwoViews(encoder).fit_transform(texts)  # type: ignore[arg-type]
     centred = vectors - vectors.mean(axis=0)
     graph = neighbour_graph(centred)
-    found = Duet(encoder).candidates(vectors, k)  # type: ignore[arg-type]
+    found, _ = Duet(encoder).candidates(vectors, k)  # type: ignore[arg-type]
     scores = {name: _scores(truth, _final(vectors, groups, graph, k)) for name, groups in found.items()}
     silhouettes = silhouettes_of(found, centred)
     by_silhouette, kept = max(found, key=lambda name: silhouettes[name]), chosen(found, silhouettes)

@@ -124,7 +124,19 @@ def _auto(settings: Settings) -> Method:
     from coterie.methods.auto import Auto
 
     _refuse_unused(AUTO, AUTO, settings, reads_words=False)
-    return Auto(settings.effort, lambda name, effort: build(name, replace(settings, effort=effort)))
+
+    def untrainable() -> str | None:
+        from coterie.features.checkpoints import find_checkpoint
+        from coterie.nn.families import read_architecture
+
+        checkpoint = find_checkpoint(settings.encoder)
+        try:
+            read_architecture(checkpoint)
+        except ConfigError as error:
+            return "the " + str(error).split(": use ")[0]
+        return None
+
+    return Auto(settings.effort, lambda name, effort: build(name, replace(settings, effort=effort)), untrainable)
 
 
 def _duet(settings: Settings) -> Method:

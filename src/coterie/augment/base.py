@@ -23,7 +23,7 @@ LARGEST_BYTES = 1 << 30
 
 
 class Augmenter(Protocol):
-    """Texts to one view of each; a text's view depends on that text and the settings alone."""
+    """Texts to one view of each; equal texts have equal views."""
 
     def describe(self) -> str:
         """Kind, version and every setting: two augmenters with the same description give the same views."""

@@ -22,6 +22,8 @@ INVISIBLE = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u200
 AUTO: Literal["auto"] = "auto"
 FEWEST_FOR_AUTO = 20
 FEWEST_COMPARED = 2
+MOST_COMPARED = 1_250
+"""Two texts a group in the halves of 2,500 texts that are compared."""
 TEXTS_TO_COMPARE = 4
 """A range begins at 2 groups, and must have 4 texts for each: 2 in either half of the texts."""
 
@@ -128,6 +130,11 @@ def _numbers(n_clusters: Any, option: str) -> int | Numbers:
     if high <= low:
         raise ConfigError(
             f"{option}: the range from {low} to {high} does not go up. Write the smaller number first, or one alone."
+        )
+    if high > MOST_COMPARED:
+        raise ConfigError(
+            f"{option}: a range of groups ends at {MOST_COMPARED:,} or below, not at {high:,}: numbers are compared on "
+            "samples of the texts. Give one number."
         )
     return Numbers(low, high)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,16 +29,23 @@ def group_words(
         return [[] for _ in range(n_clusters)]
     # A word repeated within one text says nothing more about the group.
     counts.data[:] = 1
-    member = _membership(labels, n_clusters)
-    scores = class_tfidf(np.asarray((member @ counts).todense()))
-    return [_best_words(row, vocabulary, words_per_group) for row in scores]
+    scores = class_tfidf((_membership(labels, n_clusters) @ counts).tocsr())
+    scores.sort_indices()
+    parts = [slice(*ends) for ends in pairwise(scores.indptr.tolist())]
+    return [_best_words(scores.indices[part], scores.data[part], vocabulary, words_per_group) for part in parts]
 
 
-def class_tfidf(counts: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Share of a word in its group times log(1 + mean words a group / occurrences of the word in all groups)."""
-    group_sizes = np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    occurrences = np.maximum(counts.sum(axis=0), 1)
-    return np.asarray(counts / group_sizes * np.log1p(counts.sum(axis=1).mean() / occurrences), dtype=np.float32)
+def class_tfidf(counts: csr_matrix) -> csr_matrix:
+    """Share of a word in its group times log(1 + mean words a group / occurrences of the word in all groups).
+
+    Only of words that a group has: thousands of groups have each but a few of all words.
+    """
+    totals, occurrences = (np.asarray(counts.sum(axis=axis)).ravel() for axis in (1, 0))
+    rarity = np.log1p(totals.mean() / np.maximum(occurrences, 1))
+    scores = counts.astype(np.float32)
+    shares = scores.data / np.repeat(np.maximum(totals, 1), np.diff(scores.indptr))
+    scores.data = np.asarray(shares * rarity[scores.indices], dtype=np.float32)
+    return scores
 
 
 def near_duplicates(first: str, second: str) -> bool:
@@ -84,10 +92,12 @@ def _membership(labels: Labels, n_clusters: int) -> csr_matrix:
     return csr_matrix((ones, (labels, np.arange(len(labels)))), shape=(n_clusters, len(labels)))
 
 
-def _best_words(scores: NDArray[np.float32], vocabulary: list[str], wanted: int) -> list[tuple[str, float]]:
+def _best_words(
+    words: NDArray[np.int32], scores: NDArray[np.float32], vocabulary: list[str], wanted: int
+) -> list[tuple[str, float]]:
     best: list[tuple[str, float]] = []
     for index in np.argsort(-scores, kind="stable")[: wanted * CANDIDATES_PER_WORD]:
-        word = vocabulary[index]
+        word = vocabulary[words[index]]
         if scores[index] <= 0 or len(best) == wanted:
             break
         if not any(near_duplicates(word, chosen) for chosen, _ in best):

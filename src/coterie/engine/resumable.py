@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
@@ -44,3 +45,9 @@ def train(
             model, encoder, texts, judge=judge, seed=seed, checkpoints=checkpoints, workers=workers, truth=truth,
             watch=watch, keep_best=keep_best, progress=progress,
         ).run()  # fmt: skip
+
+
+def tell_of(outcome: Outcome) -> None:
+    """Where features are trained there are no groups yet whose evidence could hold the notes."""
+    for note in outcome.notes:
+        warnings.warn(note, UserWarning, stacklevel=2)

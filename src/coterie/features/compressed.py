@@ -17,7 +17,7 @@ from torch.nn import functional
 from coterie.engine.batch import Batch, batch_count, seed_torch
 from coterie.engine.checkpoint import forget_checkpoints
 from coterie.engine.phase import Model, Phase
-from coterie.engine.resumable import train
+from coterie.engine.resumable import tell_of, train
 from coterie.engine.workers import Workers
 from coterie.features.bag import BagOfWords, StemStrengths, StemTfidf
 from coterie.features.kept_networks import keep_network, kept_network
@@ -132,9 +132,11 @@ class Autoencoded:
             phase = Phase(self.kind, epochs, {"network": rate}, {"reconstruction": 1.0}, size, judged=False)
             model = _Compressor(self.network, phase, self._loss).to(workers.device)
             still = StillTexts([read], workers.device)
-            train(model, nn.Module(), still, key, workers=workers, seed=self.random_state, progress=progress)
+            outcome = train(model, nn.Module(), still, key, workers=workers, seed=self.random_state, progress=progress)
             self.network = model.network.cpu()
-            keep_network(workers, self.network.state_dict(), *key)
+            tell_of(outcome)
+            if not outcome.notes:  # what broke off is not for the next time
+                keep_network(workers, self.network.state_dict(), *key)
             forget_checkpoints(*key)
         else:
             self.network.load_state_dict(kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,7 +67,7 @@ class TransformerEncoder:
             raise ConfigError(f"precision={precision!r} is not known: use 'fp32' or 'int8'")
         if max_length < 3:
             raise ConfigError(f"max_length={max_length} leaves no room for a word: use 3 or more")
-        self.name, self.pooling, self.max_length = name, pooling, max_length
+        self.name, self.pooling, self.max_length = os.fspath(name), pooling, max_length
         self.precision, self.cache = precision, cache
         self.known_texts = False  # whether `transform` is for texts that come again, and so looks into the cache
         # Copied: whoever goes on training changes nothing here.

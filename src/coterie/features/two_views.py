@@ -84,5 +84,6 @@ def _main_directions(weighted: csr_matrix, random_state: int) -> Matrix:
     dimensions = min(WORD_DIMENSIONS, *(size - 1 for size in weighted.shape))
     if dimensions < 1:
         return np.zeros((weighted.shape[1], 0), dtype=np.float32)
-    svd = TruncatedSVD(dimensions, random_state=random_state).fit(weighted)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of equal rows it reckons shares of no variance
+        svd = TruncatedSVD(dimensions, random_state=random_state).fit(weighted)
     return np.ascontiguousarray(svd.components_.T, dtype=np.float32)

@@ -26,17 +26,22 @@ MOST_CHARACTERS = {"balanced": 8_000_000, "full": 200_000_000}
 class Auto:
     """Duet, or where there is time and enough to learn from, a training that begins with its groups.
 
-    `make` builds a method by its name, for an effort. Nothing was found to be gained by training longer than at
-    `balanced`: `full` trains as long, but also on texts that take hours.
+    `make` builds a method by its name, for an effort; `untrainable` says why the encoder cannot be trained, if so.
+    Nothing was found to be gained by training longer than at `balanced`: `full` trains as long, but also on texts that
+    take hours.
     """
 
-    def __init__(self, effort: Effort, make: Callable[[str, Effort], Method]) -> None:
-        self.effort, self.make = effort, make
+    def __init__(
+        self, effort: Effort, make: Callable[[str, Effort], Method], untrainable: Callable[[], str | None]
+    ) -> None:
+        self.effort, self.make, self.untrainable = effort, make, untrainable
 
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
         if self.effort == "fast":
             return self.make(UNTRAINED, self.effort).fit(texts, n_clusters, progress)
         name, why = choice(texts, n_clusters, MOST_CHARACTERS[self.effort])
+        if name == TRAINED and (reason := self.untrainable()) is not None:
+            name, why = UNTRAINED, reason
         effort = LONGEST_TRAINING if name == TRAINED else self.effort
         fit = self.make(name, effort).fit(texts, n_clusters, progress)
         fit.evidence = [{"note": f"auto: the method is {name}, since {why}"}, *fit.evidence]

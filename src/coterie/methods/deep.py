@@ -20,7 +20,7 @@ from torch import nn
 from coterie.engine.batch import seed_torch
 from coterie.engine.checkpoint import forget_checkpoints
 from coterie.engine.loop import Outcome
-from coterie.engine.resumable import looked_at_by, train
+from coterie.engine.resumable import looked_at_by, tell_of, train
 from coterie.engine.workers import Workers
 from coterie.errors import ConfigError
 from coterie.features.transformer import TransformerEncoder
@@ -153,6 +153,7 @@ class Deep:
         no_groups = np.zeros(len(texts), dtype=np.int64)
         key = self._key(1, views, no_groups)
         _, encoder, outcome = self._train(views, 1, no_groups, None, _unjudged, key, progress)
+        tell_of(outcome)
         features = self.encoder.with_weights(encoder.tuned_weights() if _is_trained(encoder) else {})
         vectors = features.encode(texts, progress)
         forget_checkpoints(*key)

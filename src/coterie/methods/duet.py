@@ -25,11 +25,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from coterie.clusterers import Agglomerative, KMeans
+from coterie.clusterers.agglomerative import about_cells
 from coterie.clusterers.spreading import spread_groups
 from coterie.features.graph import neighbour_graph, smoothed_space
 from coterie.features.transformer import TransformerEncoder
 from coterie.features.two_views import TwoViews
-from coterie.methods.base import Fit
+from coterie.methods.base import Fit, as_evidence
 from coterie.methods.linear import learnt_groups
 from coterie.metrics.internal import evenness, silhouette
 from coterie.types import Labels, Matrix, Progress, silent
@@ -61,7 +62,7 @@ class Duet:
         vectors = features.fit_transform(texts, progress)
         sample = vectors[self._sample(texts)]
         progress("finding groups", 0, STAGES)
-        candidates = self.candidates(sample, n_clusters, progress)
+        candidates, notes = self.candidates(sample, n_clusters, progress)
         centred = sample - sample.mean(axis=0)
         scores = silhouettes_of(candidates, centred)
         best = chosen(candidates, scores)
@@ -73,15 +74,17 @@ class Duet:
             | ({"because": UNEQUAL} if score > scores[best] else {})
             for name, score in scores.items()
         ]
-        return Fit(features, assigner, vectors, evidence)
+        return Fit(features, assigner, vectors, [*evidence, *as_evidence(notes)])
 
     def _sample(self, texts: Sequence[str]) -> Labels:
         if len(texts) <= MOST_ROWS:
             return np.arange(len(texts))
         return np.sort(np.random.default_rng(self.random_state).choice(len(texts), MOST_ROWS, replace=False))
 
-    def candidates(self, vectors: Matrix, n_clusters: int, progress: Progress = silent) -> dict[str, Labels]:
-        """Steps 2 to 4: both clusterings, by name."""
+    def candidates(
+        self, vectors: Matrix, n_clusters: int, progress: Progress = silent
+    ) -> tuple[dict[str, Labels], list[str]]:
+        """Steps 2 to 4: both clusterings, by name, and a note where memory had a say in them."""
         space = smoothed_space(vectors)
         progress("finding groups", 1, STAGES)
         restarts = self.patience * min(max(500 // n_clusters, 5), 40)
@@ -89,7 +92,8 @@ class Duet:
         progress("finding groups", 2, STAGES)
         linkage = Agglomerative(n_clusters, linkage="average", random_state=self.random_state).fit(space)
         progress("finding groups", 3, STAGES)
-        return {K_MEANS: k_means.labels_, LINKAGE: linkage.labels_}
+        notes = about_cells(linkage.n_cells_, len(space)) if len(space) <= linkage.max_rows else []
+        return {K_MEANS: k_means.labels_, LINKAGE: linkage.labels_}, notes
 
 
 def silhouettes_of(candidates: dict[str, Labels], centred: Matrix) -> dict[str, float]:

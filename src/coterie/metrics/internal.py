@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from coterie.types import Labels, Matrix
 from coterie.vectors import group_means, unit_rows
 
+ROUNDING = 1e-6
+"""Equal rows may be as far apart."""
 DUNN_ROWS = 4000
 """The Dunn index needs all pairs of rows: beyond this many it looks at a sample drawn with a fixed seed."""
 
@@ -49,8 +51,7 @@ def dunn_index(vectors: Matrix, labels: Labels) -> float:
     distances = pairwise_distances(vectors)
     same_group = labels[:, None] == labels[None, :]
     diameter = float(distances[same_group].max())
-    # Equal rows are a rounding error apart.
-    is_point = diameter <= 1e-6 * float(distances.max())
+    is_point = diameter <= ROUNDING * float(distances.max())
     return float("inf") if is_point else float(distances[~same_group].min()) / diameter
 
 
@@ -73,7 +74,9 @@ def _silhouettes(rows: Matrix, labels: Labels, means: Matrix, sizes: NDArray[np.
     within = 1 - (similarity[index, labels] * own_size - itself) / np.maximum(own_size - 1, 1)
     similarity[index, labels] = -np.inf
     nearest_other = 1 - similarity.max(axis=1)
-    scores = (nearest_other - within) / np.maximum(np.maximum(within, nearest_other), 1e-12)
+    # Equal rows in two groups are a rounding error apart, and of either sign.
+    within, nearest_other = np.maximum(within, 0), np.maximum(nearest_other, 0)
+    scores = (nearest_other - within) / np.maximum(np.maximum(within, nearest_other), ROUNDING)
     return np.where(own_size > 1, scores, 0.0)
 
 

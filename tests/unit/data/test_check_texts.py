@@ -226,6 +226,7 @@ def test_numbers_to_choose_from(asked: Any, numbers: tuple[int, int | None]) -> 
         ((5, 5), "--k: the range from 5 to 5 does not go up"),
         ((1, 3), "--k: a range of groups begins at 2 or more, not at 1"),
         ((0, 3), "--k must be at least 1, not 0"),
+        ((5, 2500), "--k: a range of groups ends at 1,250 or below, not at 2,500"),
         ((2, 3, 4), "must be a whole number such as 20, 'auto', or a range such as (5, 40), not (2, 3, 4) (tuple)"),
         ((2, 3.5), "must be a whole number"),
         ("5-40", "must be a whole number"),

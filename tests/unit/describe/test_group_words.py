@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from coterie.describe.words import class_tfidf, group_words, near_duplicates
 
 
 def test_score_by_hand() -> None:
     """Groups of 3 and 4 words, 3.5 on average; the words occur 2, 2 and 3 times."""
-    scores = class_tfidf(np.array([[2, 1, 0], [0, 1, 3]], dtype=np.float32))
+    scores = class_tfidf(csr_matrix([[2, 1, 0], [0, 1, 3]])).toarray()
     rare, common = np.log(1 + 3.5 / 2), np.log(1 + 3.5 / 3)
     np.testing.assert_allclose(scores, [[2 / 3 * rare, 1 / 3 * rare, 0], [0, 1 / 4 * rare, 3 / 4 * common]], rtol=1e-6)
 
 
 def test_score_of_a_group_without_words_is_zero() -> None:
-    assert class_tfidf(np.array([[2, 1], [0, 0]], dtype=np.float32))[1].tolist() == [0, 0]
+    assert class_tfidf(csr_matrix([[2, 1], [0, 0]])).toarray()[1].tolist() == [0, 0]
 
 
 def test_words_of_groups() -> None:

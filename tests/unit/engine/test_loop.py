@@ -14,7 +14,9 @@ from numpy.testing import assert_array_equal
 
 from coterie.engine import loop
 from coterie.engine.batch import batches_of
+from coterie.engine.loop import Outcome
 from coterie.engine.phase import Phase
+from coterie.engine.resumable import tell_of
 
 Make = Callable[..., Any]
 ROWS = 23
@@ -489,3 +491,8 @@ def test_what_is_taught_is_scored_by_the_truth_alone(toy: Make, phase: Make) -> 
     without.model.taught = lambda: taught
     without.run()
     assert "taught" not in without.history[0]
+
+
+def test_what_broke_off_is_told_where_there_is_no_evidence() -> None:
+    with pytest.warns(UserWarning, match="the loss was no number"):
+        tell_of(Outcome([], None, False, ["the loss was no number"]))

@@ -12,7 +12,9 @@ from coterie.methods.auto import Auto, choice
 from coterie.registry import EFFORTS, Effort
 
 
-def chosen(effort: Effort, texts: list[str], n_clusters: int) -> tuple[str, list[dict[str, Any]]]:
+def chosen(
+    effort: Effort, texts: list[str], n_clusters: int, untrainable: str | None = None
+) -> tuple[str, list[dict[str, Any]]]:
     """The method that is made and fitted, and the evidence afterwards; no training is longer than at `balanced`."""
     made: list[tuple[str, str]] = []
 
@@ -20,7 +22,7 @@ def chosen(effort: Effort, texts: list[str], n_clusters: int) -> tuple[str, list
         made.append((name, trained_for))
         return SimpleNamespace(fit=lambda *given: SimpleNamespace(evidence=[{"candidate": "first"}], given=given))
 
-    fit: Any = Auto(effort, make).fit(texts, n_clusters)
+    fit: Any = Auto(effort, make, lambda: untrainable).fit(texts, n_clusters)
     assert fit.given[:2] == (texts, n_clusters)
     assert fit.evidence[-1] == {"candidate": "first"}
     ((name, trained_for),) = made
@@ -31,6 +33,12 @@ def chosen(effort: Effort, texts: list[str], n_clusters: int) -> tuple[str, list
 @pytest.mark.parametrize("texts_a_group", [50, 150])
 def test_fast_trains_nothing_and_has_nothing_to_explain(texts_a_group: int) -> None:
     assert chosen("fast", ["a text"] * 4 * texts_a_group, 4) == ("duet", [])
+
+
+def test_an_encoder_that_cannot_be_trained_is_left_as_it_is() -> None:
+    name, evidence = chosen("balanced", ["a text"] * 400, 4, untrainable="it is of type 'mpnet'")
+    assert (name, evidence) == ("duet", [{"note": "auto: the method is duet, since it is of type 'mpnet'"}])
+    assert chosen("fast", ["a text"] * 400, 4, untrainable="it is of type 'mpnet'") == ("duet", [])
 
 
 @pytest.mark.parametrize("effort", ["balanced", "full"])

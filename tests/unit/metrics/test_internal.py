@@ -9,8 +9,9 @@ import pytest
 from sklearn.metrics import silhouette_score
 
 from coterie.metrics import internal
-from coterie.metrics.internal import dunn_index, evenness, internal_scores, silhouette
+from coterie.metrics.internal import dunn_index, evenness, internal_scores, silhouette, silhouettes
 from coterie.types import Labels, Matrix
+from coterie.vectors import unit_rows
 
 
 def blobs(rows: int = 90, groups: int = 4, seed: int = 0) -> tuple[Matrix, Labels]:
@@ -102,3 +103,14 @@ def test_as_many_groups_as_rows_have_no_silhouette() -> None:
 )
 def test_evenness_is_the_number_of_equal_groups_with_the_same_entropy(sizes: list[int], expected: float) -> None:
     assert evenness(np.array(sizes)) == pytest.approx(expected, abs=1e-4)
+
+
+def test_equal_rows_in_two_groups_are_on_the_border() -> None:
+    """Their distances are rounding errors, of either sign."""
+    random = np.random.default_rng(0)
+    vectors = unit_rows(random.normal(size=(3, 484)).astype(np.float32))[[0] * 14 + [1] * 13 + [2] * 13]
+    labels = np.array([0] * 7 + [3] * 7 + [1] * 13 + [2] * 13)
+    found = silhouettes(vectors, labels)
+    assert np.abs(found).max() <= 1
+    assert np.abs(found[:14]).max() < 0.2
+    assert found[14:].min() > 0.9
