@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,23 +26,18 @@ def survivors(words: int, rate: float, chance: Chance) -> list[int]:
 class Deletion:
     """Each word goes with probability `rate`, at least one stays; 0.6 is TSDAE's rate.
 
-    Equal texts get equal views. A training loop that wants new noise each epoch asks for `variant(epoch)`.
+    Equal texts get equal views.
     """
 
     rate: float = 0.6
     random_state: int = 0
-    draw: int = 0
 
     def __post_init__(self) -> None:
         check_rate("rate", self.rate)
         check_random_state(self.random_state)
 
     def describe(self) -> str:
-        return f"deletion {VERSION} rate={self.rate!r} random_state={self.random_state} draw={self.draw}"
-
-    def variant(self, draw: int) -> Deletion:
-        """The same noise drawn anew: as often as you like, and the same for the same number."""
-        return dataclasses.replace(self, draw=draw)
+        return f"deletion {VERSION} rate={self.rate!r} random_state={self.random_state}"
 
     def augment(self, texts: Sequence[str], progress: Progress = silent) -> list[str]:
         texts = check_texts(texts)
@@ -59,5 +53,6 @@ class Deletion:
         words = len(pieces.words)
         if words < 2:
             return text
-        kept = survivors(words, self.rate, Chance("deletion", self.random_state, self.draw, text))
+        # The 0 has no meaning any more; without it the views would be others than those that were measured.
+        kept = survivors(words, self.rate, Chance("deletion", self.random_state, 0, text))
         return text if len(kept) == words else pieces.only(set(kept)).text()

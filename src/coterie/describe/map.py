@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from coterie.features.graph import SEARCH_DIMENSIONS, main_part, neighbour_graph
 from coterie.types import Matrix, Progress, silent
-from coterie.vectors import unit_rows
+from coterie.vectors import distinct_rows, unit_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -38,7 +38,7 @@ PLACING_NEIGHBOURS = 5
 
 def text_map(vectors: Matrix, random_state: int = 0, progress: Progress = silent) -> Matrix:
     """Two coordinates in -1 to 1 for each row; equal rows get the same place."""
-    distinct, place = _distinct_rows(np.ascontiguousarray(vectors))
+    distinct, place = distinct_rows(np.asarray(vectors))
     if len(distinct) < 3:
         spots = np.linspace(-1, 1, len(distinct) + 2)[1:-1]
         return np.asarray(np.column_stack([spots, np.zeros_like(spots)])[place], dtype=np.float32)
@@ -57,16 +57,6 @@ def _framed(points: Points) -> Points:
     turned = _own_signs((points - points.mean(axis=0)) @ axes[:, ::-1])
     turned -= (turned.max(axis=0) + turned.min(axis=0)) / 2
     return np.asarray(turned / max(float(np.abs(turned).max()), 1e-12))
-
-
-def _distinct_rows(vectors: Matrix) -> tuple[Matrix, NDArray[np.int64]]:
-    """Each different row once, in the order of their first appearance, and for each row which of them it is."""
-    as_bytes = vectors.view(np.dtype((np.void, vectors.dtype.itemsize * vectors.shape[1]))).ravel()
-    _, first, which = np.unique(as_bytes, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    order = np.argsort(first)
-    rank[order] = np.arange(len(first))
-    return vectors[first[order]], rank[which]
 
 
 def _laid_out(vectors: Matrix, progress: Progress) -> Points:

@@ -78,13 +78,11 @@ def unguided_contrast(z0: Tensor, z1: Tensor, temperature: float) -> Tensor:
     return -torch.logaddexp(*_log_shares_of(z0, z1, temperature)).mean()
 
 
-def cluster_contrast(p0: Tensor, p1: Tensor, temperature: float, positive_in_denominator: bool = False) -> Tensor:
+def cluster_contrast(p0: Tensor, p1: Tensor, temperature: float) -> Tensor:
     """AECL (10)-(11): a column of assignments is alike in both views, and unlike the other columns.
 
-    As printed the denominator holds the 2M - 2 negatives; the authors' code also counts the positive in it.
+    As printed: the denominator holds the 2M - 2 negatives alone. The authors' code also counts the positive in it.
     """
-    if positive_in_denominator:
-        return instance_contrast(p0.T, p1.T, temperature)
     if p0.shape[1] < 2:
         return (p0 + p1).sum() * 0
     log_share0, log_share1 = _log_shares_of(p0.T, p1.T, temperature)

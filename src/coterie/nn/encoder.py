@@ -222,21 +222,6 @@ class TrainableEncoder(torch.nn.Module):
         with torch.no_grad():
             return {name: part.detach().float().cpu().numpy().copy() for name, part in self._named_parts()}
 
-    def load_tuned(self, tuned: dict[str, NDArray[np.float32]]) -> None:
-        """The reverse of `tuned_weights`, for an encoder of the same `trainable_layers`."""
-        parts = dict(self._named_parts())
-        if tuned.keys() != parts.keys():
-            different = sorted(tuned.keys() ^ parts.keys())
-            raise ConfigError(
-                f"these weights were tuned with other trainable_layers: {different[0]!r} and "
-                f"{len(different) - 1} more are only on one side"
-            )
-        with torch.no_grad():
-            for name, part in parts.items():
-                if tuned[name].shape != part.shape:
-                    raise ConfigError(f"{name!r} has shape {tuned[name].shape}, this encoder's {tuple(part.shape)}")
-                part.copy_(torch.from_numpy(np.array(tuned[name], dtype=np.float32)))
-
     def _named_parts(self) -> Iterator[tuple[str, Tensor]]:
         """Every trainable weight of the checkpoint: its name, and where it is in our parameters."""
         if self.whole:

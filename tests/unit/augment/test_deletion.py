@@ -33,22 +33,6 @@ def test_rate_0_changes_nothing() -> None:
     assert Deletion(0).augment([" as  it is. ", "two words"]) == [" as  it is. ", "two words"]
 
 
-def test_variants_differ_and_come_back() -> None:
-    noise = Deletion()
-    views = [noise.variant(draw).augment([LONG])[0] for draw in range(4)]
-    assert len(set(views)) == 4
-    assert views[0] == noise.augment([LONG])[0]
-    assert Deletion().variant(3).augment([LONG])[0] == views[3]
-    assert noise.variant(2).variant(1).augment([LONG])[0] == views[1]
-    assert len({noise.variant(draw).describe() for draw in range(4)}) == 4
-
-
-def test_variants_of_neighbouring_seeds_do_not_meet() -> None:
-    one = Deletion(random_state=1).variant(0).augment([LONG])
-    assert one != Deletion(random_state=0).variant(1).augment([LONG])
-    assert one != Deletion(random_state=0).augment([LONG])
-
-
 def test_views_do_not_change_from_version_to_version() -> None:
     """Kept views are found by the version: whoever changes these must raise VERSION."""
     frozen = {

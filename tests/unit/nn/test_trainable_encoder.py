@@ -236,7 +236,7 @@ def test_dropout_of_a_frozen_layer_is_never_on(folders: dict[str, Path]) -> None
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_tuned_weights_go_back_and_forth(folders: dict[str, Path], family: str) -> None:
+def test_tuned_weights_are_copies_under_the_names_of_the_bare_model(folders: dict[str, Path], family: str) -> None:
     from transformers import AutoModel
 
     ids, lengths = some_texts()
@@ -246,26 +246,14 @@ def test_tuned_weights_go_back_and_forth(folders: dict[str, Path], family: str) 
     targets(before).backward()
     optimiser.step()
     tuned = encoder.tuned_weights()
-    other = trainable(folders[family])
-    other.load_tuned(tuned)
-    after = encoder(ids, lengths)
-    assert not torch.allclose(before, after, atol=1e-3)
-    assert torch.equal(other(ids, lengths), after)
+    kept = {name: array.copy() for name, array in tuned.items()}
+    assert not torch.allclose(before, encoder(ids, lengths), atol=1e-3)
     model = AutoModel.from_pretrained(folders[family])
     missing, unexpected = model.load_state_dict({k: torch.from_numpy(v) for k, v in tuned.items()}, strict=False)
     assert unexpected == []
     assert all("pooler" in name or "position_ids" in name for name in missing)
     optimiser.step()
-    assert torch.equal(other(ids, lengths), after), "tuned weights are copies"
-
-
-def test_tuned_weights_of_another_encoder_are_refused(folders: dict[str, Path]) -> None:
-    tuned = trainable(folders["bert"], trainable_layers=1).tuned_weights()
-    with pytest.raises(ConfigError, match="other trainable_layers"):
-        trainable(folders["bert"]).load_tuned(tuned)
-    name = next(iter(tuned))
-    with pytest.raises(ConfigError, match="has shape"):
-        trainable(folders["bert"], trainable_layers=1).load_tuned(tuned | {name: tuned[name][:1]})
+    assert all((tuned[name] == array).all() for name, array in kept.items()), "they are copies"
 
 
 def test_names_of_other_files(folders: dict[str, Path], tmp_path: Path) -> None:
