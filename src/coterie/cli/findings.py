@@ -30,7 +30,7 @@ def check_shown_columns(frame: pl.DataFrame, text: str, name: str, time: str | N
     if time is not None:
         days_of(frame.get_column(time), column=time, name=name)
     if by is not None:
-        check_values(frame.get_column(by).n_unique(), f"{name}: --by {shown(by)}")
+        check_values(frame.get_column(by), f"{name}: --by {shown(by)}")
 
 
 def print_content(metrics: dict[str, Any], clustering: Clustering) -> None:

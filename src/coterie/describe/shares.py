@@ -169,7 +169,7 @@ def by_value(labels: Labels, values: Any, groups: Sequence[int]) -> Shares:
     texts = _as_texts(values)
     _check_rows(len(texts), len(labels))
     found = Counter(texts)
-    check_values(len(found), "values")
+    _check_few(len(found), "values")
     order: list[str | None] = sorted(
         (text for text in found if text is not None), key=lambda text: (-found[text], text)
     )
@@ -179,7 +179,12 @@ def by_value(labels: Labels, values: Any, groups: Sequence[int]) -> Shares:
     return Shares("value", order, list(groups), _counts([code[text] for text in texts], labels, len(order), groups))
 
 
-def check_values(different: int, name: str) -> None:
+def check_values(values: Any, name: str) -> None:
+    """Before any work: whether a column has few enough different values."""
+    _check_few(len(set(_as_texts(values))), name)
+
+
+def _check_few(different: int, name: str) -> None:
     """A column in which hardly a value comes twice tells nothing of the groups, and has a count for each of them."""
     if different > MOST_VALUES:
         raise InputError(

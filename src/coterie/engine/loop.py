@@ -325,11 +325,12 @@ class Training:
         fresh = weights_of(self.model, self.encoder)
         try:
             self._go_on_from(saved)
-            self.progress(RESUMED, 1, 1)
         except (KeyError, TypeError, ValueError, RuntimeError, AttributeError):
             # Of other code under the same name: from the start, then.
             self._load_weights(Saved({}, fresh))
             self.state, self._optimizer = TrainingState(), None
+        else:
+            self.progress(RESUMED, 1, 1)
 
     def _go_on_from(self, saved: Saved) -> None:
         self._load_weights(saved)

@@ -58,7 +58,6 @@ class Consensus(Learner):
     def begin(self, found: Sequence[PreClustering]) -> None:
         self.groups.copy_(torch.from_numpy(found[0].groups))
         self.agreed.copy_(torch.from_numpy(agreement([part.groups for part in found], self.lesson.groups)))
-
         if not self.agreed.any():
             raise InputError(
                 "consensus: there is no text on which all pre-clusterings agree, so there is nothing to learn from: "
