@@ -125,6 +125,18 @@ def dead_process() -> int:
     return child.pid
 
 
+def test_drafts_of_other_machines_are_left_alone(tmp_path: Path) -> None:
+    """On a folder that several share, their processes have the same numbers."""
+    target = tmp_path / "run"
+    own = draft_beside(target).name
+    tag, owner, host, token = own.removeprefix(".coterie-").split("-")
+    assert owner == str(os.getpid())
+    foreign = tmp_path / f".coterie-{tag}-{dead_process()}-{host[::-1]}x-{token}"
+    foreign.write_text("a draft")
+    draft_beside(target)
+    assert foreign.exists()
+
+
 def test_drafts_of_killed_processes_are_cleared_and_those_of_living_ones_kept(tmp_path: Path) -> None:
     target = tmp_path / "run"
     dead = Path(str(draft_beside(target)).replace(f"-{os.getpid()}-", f"-{dead_process()}-"))
