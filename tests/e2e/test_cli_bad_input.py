@@ -42,10 +42,10 @@ FILES: dict[str, tuple[str, bytes, list[str]]] = {
     "no rows": ("in.csv", b"id,text\n", ["column names but no rows"]),
     "no rows in parquet": ("in.parquet", parquet(text=[]), ["column names but no rows"]),
     "one row": ("in.csv", b"id,text\n1,alone here\n", ["only 1 row", "at least 2 texts"]),
-    "k above distinct": (
+    "all the same": (
         "in.csv",
         b"id,text\n1,same words\n2,same words\n3,same words\n",
-        ["2 groups", "only 1 distinct", "in 3 rows", "at most 1"],
+        ["all 3 rows have the same text", "at least 2 different ones"],
     ),
     "empty cell": ("in.csv", b"id,text\n1,one text\n2,\n3,two texts\n", ["row 2", "column 'text'", "empty text"]),
     "white space": (

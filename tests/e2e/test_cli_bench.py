@@ -136,8 +136,8 @@ def test_on_a_terminal_a_cell_is_named_when_it_begins(texts: list[str], themes: 
         os.close(theirs)
         shown = os.read(terminal.fileno(), 10_000).decode().splitlines()
     logged = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=True)
-    assert shown[0] == "1/1  mine  tfidf+kmeans (fast)  seed 0 ..."
-    assert shown[1].startswith("1/1  mine  tfidf+kmeans (fast)  seed 0: acc ")
+    assert shown[0] == "1/1  mine.csv (text, theme)  tfidf+kmeans (fast)  seed 0 ..."
+    assert shown[1].startswith("1/1  mine.csv (text, theme)  tfidf+kmeans (fast)  seed 0: acc ")
     assert "..." not in logged.stdout
 
 

@@ -127,7 +127,7 @@ def test_progress_goes_to_stderr_as_plain_lines(demo_fit: Any) -> None:
     assert not any(line in demo_fit.out for line in lines)
 
 
-def test_encoder_gives_the_same_groups_in_another_process(
+def test_encoder_gives_the_same_groups_in_another_process_with_other_threads(
     run_cli: Cli, demo_fit: Any, demo_file: Path, tmp_path: Path
 ) -> None:
     done = run_cli(
@@ -135,7 +135,10 @@ def test_encoder_gives_the_same_groups_in_another_process(
         env={"PYTHONHASHSEED": "2", "OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"},
     )  # fmt: skip
     assert done.code == 0, done.err
-    assert (tmp_path / "run" / "assignments.csv").read_bytes() == (demo_fit.folder / "assignments.csv").read_bytes()
+    ours, theirs = (pl.read_csv(folder / "assignments.csv") for folder in (tmp_path / "run", demo_fit.folder))
+    assert ours.drop("confidence").equals(theirs.drop("confidence"))
+    # Sums of other lengths on another number of threads may round the last digit otherwise.
+    assert (ours["confidence"] - theirs["confidence"]).abs().max() < 1e-5
 
 
 def test_every_option_reaches_the_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

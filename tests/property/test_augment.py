@@ -39,7 +39,7 @@ rates = st.sampled_from([0.0, 0.1, 0.5, 1.0])
 edas = st.builds(
     EDA, st.just(Doubled()), replace=rates, insert=rates, swap=rates, delete=rates, random_state=st.integers(0, 3)
 )
-augmenters = edas | st.builds(Deletion, rates, st.integers(0, 3), st.integers(0, 3))
+augmenters = edas | st.builds(Deletion, rates, st.integers(0, 3))
 
 
 @given(augmenters, texts_of_all_kinds)

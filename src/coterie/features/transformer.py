@@ -53,7 +53,7 @@ class TransformerEncoder:
 
     def __init__(
         self,
-        name: str = BUNDLED,
+        name: str | os.PathLike[str] = BUNDLED,
         *,
         pooling: Literal["mean", "cls"] = "mean",
         max_length: int = 128,
@@ -67,7 +67,8 @@ class TransformerEncoder:
             raise ConfigError(f"precision={precision!r} is not known: use 'fp32' or 'int8'")
         if max_length < 3:
             raise ConfigError(f"max_length={max_length} leaves no room for a word: use 3 or more")
-        self.name, self.pooling, self.max_length = os.fspath(name), pooling, max_length
+        self.name = os.fspath(name) if isinstance(name, os.PathLike) else name
+        self.pooling, self.max_length = pooling, max_length
         self.precision, self.cache = precision, cache
         self.known_texts = False  # whether `transform` is for texts that come again, and so looks into the cache
         # Copied: whoever goes on training changes nothing here.
