@@ -127,13 +127,12 @@ def _auto(settings: Settings) -> Method:
 
     def untrainable() -> str | None:
         from coterie.features.checkpoints import find_checkpoint
-        from coterie.nn.families import read_architecture
+        from coterie.nn.families import UntrainableError, read_architecture
 
-        checkpoint = find_checkpoint(settings.encoder)
         try:
-            read_architecture(checkpoint)
-        except ConfigError as error:
-            return "the " + str(error).split(": use ")[0]
+            read_architecture(find_checkpoint(settings.encoder))
+        except UntrainableError as error:
+            return f"the {error.why}"
         return None
 
     return Auto(settings.effort, lambda name, effort: build(name, replace(settings, effort=effort)), untrainable)

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from coterie.bench.figure import Cloud, Curves, Figure, Line, Point
-from coterie.bench.measured import Cells, Measured, Result, figure, grouped
+from coterie.bench.measured import Cells, Measured, figure, grouped
+from coterie.bench.plan import Result
 from coterie.bench.table import score_of
 
 Curve = list[tuple[float, float]]

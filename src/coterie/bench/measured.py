@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from coterie.bench.figure import Cloud, Curves, Figure
-from coterie.bench.plan import Cell
+from coterie.bench.plan import Cell, Result
 
-Result = dict[str, Any]
 Key = TypeVar("Key")
 Entry = TypeVar("Entry")
 LONGEST_STEM = 100

@@ -35,6 +35,8 @@ from coterie.bench.records import data_set
 from coterie.data.messages import nearest
 from coterie.errors import ConfigError
 
+Result = dict[str, Any]
+"""What the file of a cell holds."""
 READ_OUTS = ("kept", "head", "kmeans", "untrained")
 """The labels that a method ends with; those of a trained head; k-means on the trained and on the untrained encoder."""
 

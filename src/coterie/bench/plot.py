@@ -9,7 +9,8 @@ from pathlib import Path
 from coterie.bench import figures
 from coterie.bench.data import make_folder
 from coterie.bench.figure import Figure
-from coterie.bench.measured import Cells, Result, measured
+from coterie.bench.measured import Cells, measured
+from coterie.bench.plan import Result
 from coterie.bench.png import write_pngs
 from coterie.bench.svg import figure_svg
 from coterie.data.atomic import atomic_file

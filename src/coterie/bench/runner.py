@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from coterie.bench.data import make_folder
-from coterie.bench.plan import Cell, Plan
+from coterie.bench.plan import Cell, Plan, Result
 from coterie.data.atomic import write_json_atomic
 from coterie.data.messages import fault, shown
 from coterie.errors import ConfigError, ModelFormatError
 
-Result = dict[str, Any]
 OUT_OF_MEMORY = -9
 LAST_WORDS = 500
 PLANNED = "plan.json"

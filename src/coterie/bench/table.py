@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from coterie.bench.papers import PaperTable, paper_table
-from coterie.bench.plan import READ_OUTS, Cell, check_rows
+from coterie.bench.plan import READ_OUTS, Cell, Result, check_rows
 from coterie.data.messages import nearest
 from coterie.errors import ConfigError
 
 METRICS = ("acc", "nmi", "ari", "purity", "ami", "nmi_arithmetic")
 MISSING = "missing"
-Result = dict[str, Any]
 
 
 @dataclass(frozen=True)

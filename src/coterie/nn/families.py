@@ -82,8 +82,19 @@ class Architecture:
             yield ours, tuple(f"{self.family.layer}.{index}.{name}" for name in theirs)
 
 
+class UntrainableError(ConfigError):
+    """An encoder that can only be read with: why, and what to do about it."""
+
+    def __init__(self, checkpoint: Checkpoint, found: str) -> None:
+        self.why = f"encoder {checkpoint.name!r} cannot be trained, for {found}"
+        super().__init__(
+            f"{self.why}: use one of type {', '.join(FAMILIES)} with absolute positions and gelu or relu, or "
+            "effort='fast', which leaves the encoder as it is (but not with tsdae)"
+        )
+
+
 def read_architecture(checkpoint: Checkpoint) -> Architecture:
-    """From config.json; an encoder that cannot be trained is a ConfigError."""
+    """From config.json."""
     try:
         config = json.loads((checkpoint.folder / "config.json").read_text(encoding="utf-8"))
         model_type = str(config["model_type"])
@@ -91,14 +102,14 @@ def read_architecture(checkpoint: Checkpoint) -> Architecture:
         raise ConfigError(f"encoder {checkpoint.name!r}: config.json cannot be read ({fault(error)})") from error
     family = FAMILIES.get(model_type)
     if family is None:
-        raise _cannot_be_trained(checkpoint, f"it is of type {model_type!r}")
+        raise UntrainableError(checkpoint, f"it is of type {model_type!r}")
     defaults = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
     for name, usual in defaults.items():
         if config.get(name, usual) != usual:
-            raise _cannot_be_trained(checkpoint, f"it has {name}={config[name]!r}")
+            raise UntrainableError(checkpoint, f"it has {name}={config[name]!r}")
     activation = config.get(family.settings["activation"], "gelu")
     if activation not in ("gelu", "relu"):
-        raise _cannot_be_trained(checkpoint, f"it has {family.settings['activation']}={activation!r}")
+        raise UntrainableError(checkpoint, f"it has {family.settings['activation']}={activation!r}")
     return _architecture(checkpoint, config, family, activation == "gelu")
 
 
@@ -114,13 +125,6 @@ def _architecture(checkpoint: Checkpoint, config: dict[str, Any], family: Family
             f"encoder {checkpoint.name!r}: config.json lacks a setting or has a wrong one ({fault(error)})"
         ) from error
     return Architecture(family, width, layers, heads, gelu, eps, first, longest)
-
-
-def _cannot_be_trained(checkpoint: Checkpoint, found: str) -> ConfigError:
-    return ConfigError(
-        f"encoder {checkpoint.name!r} cannot be trained, for {found}: use one of type {', '.join(FAMILIES)} with "
-        "absolute positions and gelu or relu, or effort='fast', which leaves the encoder as it is (but not with tsdae)"
-    )
 
 
 def read_weights(checkpoint: Checkpoint, architecture: Architecture) -> dict[str, Tensor]:

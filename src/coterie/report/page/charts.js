@@ -197,16 +197,13 @@ function confusion(truth, groups) {
   return picture;
 }
 
-// The same as a table, for those who cannot point at a cell; made when it is opened.
+// The same as a table, for those who cannot point at a cell.
 function confusionTable(truth, groups) {
-  const fold = node("details", {}, node("summary", { text: "All counts as a table" }));
-  fold.addEventListener("toggle", () => {
-    if (!fold.open || fold.querySelector("table")) return;
+  return folded("All counts as a table", () => {
     const head = node("tr", {}, node("th", { scope: "col", text: truth.column }), ...groups.map((group) => node("th", { scope: "col", text: `${group.id} ${group.name}` })));
     const lines = truth.order.map((one) => node("tr", {}, node("th", { scope: "row", text: truth.names[one] }), ...truth.table[one].map((many) => node("td", { text: count(many) }))));
-    fold.append(scrolling("Rows by true class and group", node("table", {}, node("thead", {}, head), node("tbody", {}, ...lines))));
+    return scrolling("Rows by true class and group", node("table", {}, node("thead", {}, head), node("tbody", {}, ...lines)));
   });
-  return fold;
 }
 
 function factsTable(caption, facts) {

@@ -58,6 +58,15 @@ function scrolling(label, table) {
   return node("div", { className: "scroll shares", tabindex: "0", role: "region", "aria-label": label }, table);
 }
 
+// A heading to open; what is below it is made the first time.
+function folded(heading, make) {
+  const fold = node("details", {}, node("summary", { text: heading }));
+  fold.addEventListener("toggle", () => {
+    if (fold.open && fold.children.length === 1) fold.append(make());
+  });
+  return fold;
+}
+
 class OverTime {
   constructor(root, data, toggle) {
     this.over = data.over_time;
@@ -160,16 +169,13 @@ class OverTime {
     this.more.textContent = `Show all ${count(wanted.length)} groups`;
   }
 
-  // Every number once more, for those who read or hear them; made when it is opened.
+  // Every number once more, for those who read or hear them.
   asTable() {
-    const fold = node("details", {}, node("summary", { text: "All numbers as a table" }));
-    fold.addEventListener("toggle", () => {
-      if (!fold.open || fold.querySelector("table")) return;
+    return folded("All numbers as a table", () => {
       const head = node("tr", {}, node("th", { scope: "col", text: this.over.period }), node("th", { scope: "col", text: "all" }), ...this.series.map(({ group }) => node("th", { scope: "col", text: `${group.id} ${group.name}` })));
       const lines = this.over.periods.map((name, at) => node("tr", {}, node("th", { scope: "row", text: name }), node("td", { text: count(this.totals[at]) }), ...this.series.map(({ own }) => node("td", { text: own[at] ? `${count(own[at])} (${percent(own[at] / this.totals[at])})` : "0" }))));
-      fold.append(scrolling("Groups over time", node("table", {}, node("thead", {}, head), node("tbody", {}, ...lines))));
+      return scrolling("Groups over time", node("table", {}, node("thead", {}, head), node("tbody", {}, ...lines)));
     });
-    return fold;
   }
 }
 
