@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 PATIENCE: dict[Effort, int] = {"fast": 1, "balanced": 2, "full": 5}
 """How much longer than `fast` a method without training may look for the best start of k-means."""
 
+AUTOENCODERS: dict[Effort, int] = {"fast": 1, "balanced": 3, "full": 5}
+"""How many of them have their codes side by side."""
+
 RESTARTS = 10
 
 
@@ -270,7 +273,7 @@ def _stems(settings: Settings) -> Features:
 def _ae(settings: Settings) -> Features:
     from coterie.features.compressed import Autoencoded
 
-    return Autoencoded(settings.random_state)
+    return Autoencoded(settings.random_state, AUTOENCODERS[settings.effort])
 
 
 def _kate(settings: Settings) -> Features:

@@ -25,7 +25,7 @@ from coterie.nn.autoencoder import Autoencoder
 from coterie.nn.kate import Kate
 from coterie.nn.texts import StillTexts
 from coterie.types import Matrix, Progress, State, silent
-from coterie.vectors import in_blocks
+from coterie.vectors import in_blocks, unit_rows
 
 CODE_VERSION = 1
 """To be raised when training gives other numbers: what the old code left on disk is then not used."""
@@ -58,6 +58,9 @@ class Autoencoded:
 
     As in ADSL: Adam, batches of 64, mean squared error; learning rate 5e-4, or 5e-5 for short texts, as the paper has
     it for StackOverflow. The paper gives no number of epochs: here they make about 3,000 steps, and are at most 40.
+
+    What one network makes of a text depends much on the weights that it began with. Of several, which began
+    differently, the codes stand side by side, each of length 1.
     """
 
     kind: ClassVar[str] = "ae"
@@ -70,38 +73,38 @@ class Autoencoded:
     only_for_training: ClassVar[tuple[str, ...]] = ("decoder.", "out_bias")
     """Beginnings of the names of weights that a finished model does without."""
 
-    def __init__(self, random_state: int = 0) -> None:
+    def __init__(self, random_state: int = 0, count: int = 1) -> None:
         self.random_state = random_state
         self.bag = self._new_bag()
-        self.network: nn.Module = nn.Module()
+        self.networks = [nn.Module()] * count
 
     def fit_transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
         read = self.bag.fit_transform(texts, progress)
-        with torch.random.fork_rng(devices=[]):
-            seed_torch([self.random_state])
-            self.network = self._new_network(read.shape[1])
-        self._learn(read, progress)
+        self.networks = [self._learnt(read, *named, progress) for named in self._seeds().items()]
         return self._codes(read)
 
     def transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
         return self._codes(self.bag.transform(texts, progress))
 
     def state(self) -> State:
-        weights = self.network.state_dict().items()
-        arrays = {name: tensor.numpy() for name, tensor in weights if not name.startswith(self.only_for_training)}
-        state = State({"random_state": self.random_state, "width": len(self.bag.vocabulary)})
-        state.nest("network", State({}, arrays))
+        count = len(self.networks)
+        state = State({"random_state": self.random_state, "width": len(self.bag.vocabulary), "count": count})
+        for number, network in enumerate(self.networks):
+            weights = network.state_dict().items()
+            arrays = {name: tensor.numpy() for name, tensor in weights if not name.startswith(self.only_for_training)}
+            state.nest(_name(number), State({}, arrays))
         state.nest("bag", self.bag.state())
         return state
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        made = cls(state.config["random_state"])
+        made = cls(state.config["random_state"], state.config.get("count", 1))  # none in older models
         made.bag = type(made.bag).from_state(state.child("bag"))
-        made.network = made._new_network(state.config["width"])
-        arrays = state.child("network").arrays
-        weights = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
-        made.network.load_state_dict(weights, strict=False)
+        made.networks = [made._new_network(state.config["width"]) for _ in made.networks]
+        for number, network in enumerate(made.networks):
+            arrays = state.child(_name(number)).arrays
+            weights = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+            network.load_state_dict(weights, strict=False)
         return made
 
     # What KATE does otherwise.
@@ -118,35 +121,52 @@ class Autoencoded:
 
     # What both do.
 
-    def _learn(self, read: Matrix, progress: Progress) -> None:
+    def _seeds(self) -> dict[str, int]:
+        """The networks by name; the first is that of a single one, which need not be trained again for several."""
+        count = len(self.networks)
+        names = [self.kind] if count == 1 else [f"{self.kind}, {number} of {count}" for number in range(1, count + 1)]
+        drawn = np.random.SeedSequence(self.random_state).generate_state(count - 1)
+        return dict(zip(names, (self.random_state, *drawn.tolist()), strict=True))
+
+    def _learnt(self, read: Matrix, name: str, seed: int, progress: Progress) -> nn.Module:
+        with torch.random.fork_rng(devices=[]):
+            seed_torch([seed])
+            network = self._new_network(read.shape[1])
         workers = Workers()
         size = min(self.batch_size, len(read))
         epochs = min(max(1, round(self.steps / batch_count(len(read), size))), self.most_epochs)
         rate = self.rate_for_short_texts if np.count_nonzero(read) / len(read) < SHORT else self.rate
-        shapes = [tuple(weight.shape) for weight in self.network.parameters()]
-        settings = f"{CODE_VERSION} {torch.__version__} {shapes} {epochs} {rate} {self.random_state}"
+        shapes = [tuple(weight.shape) for weight in network.parameters()]
+        settings = f"{CODE_VERSION} {torch.__version__} {shapes} {epochs} {rate} {seed}"
         key = [self.kind, settings, hashlib.sha256(read.data).hexdigest()]
         kept = kept_network(workers, *key)
-        if kept is None:
-            # No groups yet, so nothing to judge.
-            phase = Phase(self.kind, epochs, {"network": rate}, {"reconstruction": 1.0}, size, judged=False)
-            model = _Compressor(self.network, phase, self._loss).to(workers.device)
-            still = StillTexts([read], workers.device)
-            outcome = train(model, nn.Module(), still, key, workers=workers, seed=self.random_state, progress=progress)
-            self.network = model.network.cpu()
-            tell_of(outcome)
-            if not outcome.notes:  # what broke off is not for the next time
-                keep_network(workers, self.network.state_dict(), *key)
-            forget_checkpoints(*key)
-        else:
-            self.network.load_state_dict(kept)
+        if kept is not None:
+            network.load_state_dict(kept)
+            return network
+        # No groups yet, so nothing to judge.
+        phase = Phase(name, epochs, {"network": rate}, {"reconstruction": 1.0}, size, judged=False)
+        model = _Compressor(network, phase, self._loss).to(workers.device)
+        still = StillTexts([read], workers.device)
+        outcome = train(model, nn.Module(), still, key, workers=workers, seed=seed, progress=progress)
+        network = model.network.cpu()
+        tell_of(outcome)
+        if not outcome.notes:  # what broke off is not for the next time
+            keep_network(workers, network.state_dict(), *key)
+        forget_checkpoints(*key)
+        return network
 
     def _codes(self, read: Matrix) -> Matrix:
         def code(rows: Matrix) -> Matrix:
             with torch.no_grad():
-                return np.asarray(self.network.encode(torch.from_numpy(rows)).numpy())  # type: ignore[operator]
+                codes = [network.encode(torch.from_numpy(rows)).numpy() for network in self.networks]  # type: ignore[operator]
+            return codes[0] if len(codes) == 1 else np.hstack([unit_rows(one) for one in codes])
 
         return in_blocks(read, code)
+
+
+def _name(number: int) -> str:
+    """Of a network in a saved model."""
+    return f"network{number}" if number else "network"
 
 
 class KateCodes(Autoencoded):

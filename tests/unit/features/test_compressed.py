@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +48,7 @@ def test_it_learns_to_say_again_what_it_read(features: type[Autoencoded], monkey
         made.fit_transform(TEXTS)
         read = torch.from_numpy(made.bag.transform(TEXTS))
         with torch.no_grad():
-            return float(made._loss(made.network(read), read))
+            return float(made._loss(made.networks[0](read), read))
 
     assert surprise(150) < 0.7 * surprise(1)
 
@@ -85,6 +86,26 @@ def test_found_again_from_its_state_and_in_any_company(features: type[Autoencode
     np.testing.assert_array_equal(restored.transform(TEXTS), together)
     np.testing.assert_array_equal(made.transform(TEXTS[::-1])[::-1], together)
     np.testing.assert_array_equal(np.vstack([made.transform([text]) for text in TEXTS[:5]]), together[:5])
+
+
+def test_several_networks_have_their_codes_side_by_side(features: type[Autoencoded]) -> None:
+    alone, several = features(1), features(1, count=3)
+    first, codes = alone.fit_transform(TEXTS), several.fit_transform(TEXTS)
+    parts = np.hsplit(codes, 3)
+    np.testing.assert_array_equal(parts[0], first / np.linalg.norm(first, axis=1, keepdims=True))
+    for part in parts:
+        np.testing.assert_allclose(np.linalg.norm(part, axis=1), 1, rtol=1e-6)
+    assert min(np.abs(one - other).max() for one, other in combinations(parts, 2)) > 0.01
+    restored = features.from_state(several.state())
+    np.testing.assert_array_equal(restored.transform(TEXTS[:7]), codes[:7])
+
+
+def test_a_model_saved_when_there_was_one_network_only(features: type[Autoencoded]) -> None:
+    made = features(1)
+    codes = made.fit_transform(TEXTS)
+    state = made.state()
+    del state.config["count"]
+    np.testing.assert_array_equal(features.from_state(state).transform(TEXTS), codes)
 
 
 def test_same_seed_same_codes_and_no_checkpoint_is_left_behind(
