@@ -30,7 +30,8 @@ class Agglomerative(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     squared Euclidean error. Distances take rows^2 x 4 bytes, a third more for a while. Beyond `max_rows` rows (0.6 GB
     as set), or where less than three times that is free (`fitting_rows`), k-means cells are merged instead of single
     rows: a quarter of the limit, or `n_clusters` where that is more. Finding them takes four times the memory of the
-    rows. New rows go to the nearest group mean. After `fit`, `n_cells_` were merged.
+    rows. New rows go to the nearest group mean. After `fit`, `n_cells_` were merged, and `short_of_memory_` says
+    whether they are fewer than with more free memory.
     """
 
     def __init__(
@@ -59,9 +60,11 @@ class Agglomerative(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 f"rows: with numbers as large as {np.abs(rows).max():.3g} distances overflow: divide all rows by that"
             )
         rows = self._prepare(rows)
-        cells = micro_clusters(rows, weights, self.n_clusters, fitting_rows(self.max_rows), self.random_state)
+        limit = fitting_rows(self.max_rows)
+        cells = micro_clusters(rows, weights, self.n_clusters, limit, self.random_state)
         means, masses = group_means(rows, weights, cells)
         self.n_cells_ = len(means)
+        self.short_of_memory_ = limit < min(self.max_rows, len(rows))
         self.merges_ = merge_tree(pair_costs(means, masses, self.linkage), masses, self.linkage)
         self.labels_ = cut(self.merges_, self.n_clusters)[cells]
         self.cluster_centers_ = group_means(rows, weights, self.labels_)[0]

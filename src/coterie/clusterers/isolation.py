@@ -44,8 +44,9 @@ def _depths(rows: NDArray[Any], trees: int, random: np.random.Generator) -> NDAr
     for level in range(ceil(log2(max(size, 2)))):
         values, low, high = _values(rows, node, grown_from, trees << level, random)
         cut = low + np.where(high > low, high - low, 0) * random.random(len(low))
-        depth += (high > low)[node]
-        node = 2 * node + (values > cut[node])
+        is_cut = (high > low)[node]
+        depth += is_cut
+        node = 2 * node + (is_cut & (values > cut[node]))
     left = np.bincount(np.take_along_axis(node, grown_from, axis=1).ravel(), minlength=int(node.max()) + 1)
     depth += _expected_depth(left)[node]
     return np.asarray(depth.sum(axis=0))

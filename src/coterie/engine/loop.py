@@ -5,6 +5,7 @@ It knows no paper: a `Model` says what its phases and losses are. It knows no fi
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from coterie.engine.known import Known
 from coterie.engine.phase import ENCODER, ROWS_AT_ONCE, Model, Phase
 from coterie.engine.state import Position, TrainingState, last_saved, load_optimizer, load_weights, weights_of
 from coterie.engine.workers import Workers
+from coterie.errors import ConfigError
 from coterie.metrics.external import external_scores
 from coterie.types import Labels, Look, Progress, silent
 
@@ -276,7 +278,16 @@ class Training:
         return {"taught": {name: scores[name] for name in ("acc", "nmi")}}
 
     def _watched(self, vectors: Tensor) -> dict[str, Any]:
-        return {} if self.watch is None else {WATCHED: self.watch(vectors.cpu().numpy())}
+        if self.watch is None:
+            return {}
+        found = self.watch(vectors.cpu().numpy())
+        try:
+            # As it comes back from a checkpoint, so that a history that was gone on with is that of an unbroken run.
+            return {WATCHED: json.loads(json.dumps(found))}
+        except (TypeError, ValueError) as error:
+            raise ConfigError(
+                f"watch: what it gave cannot be kept in the history ({error}): give plain numbers and texts"
+            ) from error
 
     # States: phases, the best one, checkpoints.
 

@@ -56,8 +56,8 @@ class _Compressor(Model):
 class Autoencoded:
     """The code of an autoencoder d - 500 - 2000 - 200 - 2000 - 500 - d on TF-IDF of the 3,000 commonest stems.
 
-    As in ADSL: Adam, batches of 64, mean squared error; learning rate 5e-4, or 5e-5 for short texts, as the paper has
-    it for StackOverflow. The paper gives no number of epochs: here they make about 3,000 steps, and are at most 40.
+    As in ADSL: Adam, batches of 64, squared error; learning rate 5e-4, or 5e-5 for short texts, as the paper has it for
+    StackOverflow. The paper gives no number of epochs: here they make about 3,000 steps, and are at most 40.
 
     What one network makes of a text depends much on the weights that it began with. Of several, which began
     differently, the codes stand side by side, each of length 1.
@@ -92,17 +92,18 @@ class Autoencoded:
         for number, network in enumerate(self.networks):
             weights = network.state_dict().items()
             arrays = {name: tensor.numpy() for name, tensor in weights if not name.startswith(self.only_for_training)}
-            state.nest(_name(number), State({}, arrays))
+            state.nest(f"network{number}", State({}, arrays))
         state.nest("bag", self.bag.state())
         return state
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        made = cls(state.config["random_state"], state.config.get("count", 1))  # none in older models
+        made = cls(state.config["random_state"], state.config["count"])
         made.bag = type(made.bag).from_state(state.child("bag"))
-        made.networks = [made._new_network(state.config["width"]) for _ in made.networks]
+        with torch.random.fork_rng(devices=[]):  # weights are drawn before they are read
+            made.networks = [made._new_network(state.config["width"]) for _ in made.networks]
         for number, network in enumerate(made.networks):
-            arrays = state.child(_name(number)).arrays
+            arrays = state.child(f"network{number}").arrays
             weights = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
             network.load_state_dict(weights, strict=False)
         return made
@@ -162,11 +163,6 @@ class Autoencoded:
             return codes[0] if len(codes) == 1 else np.hstack([unit_rows(one) for one in codes])
 
         return in_blocks(read, code)
-
-
-def _name(number: int) -> str:
-    """Of a network in a saved model."""
-    return f"network{number}" if number else "network"
 
 
 class KateCodes(Autoencoded):

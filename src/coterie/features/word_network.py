@@ -15,6 +15,7 @@ from coterie.features.word_vectors import learnt_word_vectors, read_word_vectors
 from coterie.features.words import learn_words, some_words, telling_words_of
 from coterie.nn.dense_cnn import DenseCnn
 from coterie.types import Matrix, Progress, State, silent
+from coterie.vectors import unit_rows
 
 MOST_WORDS = 20_000
 FEWEST_TEXTS_WITH_WORD = 2
@@ -22,7 +23,11 @@ DIMENSIONS = 300
 
 
 class WordNetwork:
-    """The telling words of a text, at most the first `longest`, through a `DenseCnn`."""
+    """The telling words of a text, at most the first `longest`, through a `DenseCnn`; vectors of length 1.
+
+    How long the network's own vectors are says more of how many words a text has than of what it is about: after 18
+    epochs of soft labels on newsgroups20, a hundred times longer for one text than for another.
+    """
 
     kind: ClassVar[str] = "word-network"
 
@@ -54,7 +59,7 @@ class WordNetwork:
         return self.transform(texts, progress)
 
     def transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
-        return np.asarray(self.network.encode_all(self.tokens(texts)).cpu().numpy())
+        return unit_rows(self.network.encode_all(self.tokens(texts)).cpu().numpy())
 
     def state(self) -> State:
         arrays = {name: tensor.cpu().numpy() for name, tensor in self.network.state_dict().items()}
@@ -63,7 +68,8 @@ class WordNetwork:
     @classmethod
     def from_state(cls, state: State) -> Self:
         weights = {name: torch.from_numpy(np.array(array)) for name, array in state.arrays.items()}
-        network = DenseCnn(torch.zeros_like(weights["words"]))
+        with torch.random.fork_rng(devices=[]):  # weights are drawn before they are read
+            network = DenseCnn(torch.zeros_like(weights["words"]))
         network.load_state_dict(weights)
         return cls(state.config["vocabulary"], network, state.config["longest"])
 

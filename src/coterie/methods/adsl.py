@@ -13,7 +13,8 @@ label. Agglomerative clustering of the network's vectors h gives the groups. Equ
 `variant` leaves parts out, by the names of Table 2: `one` learns the nearest centroid, `sl` the soft labels of the
 beginning, `dsl` corrects them, `adsl` does all of it.
 
-Deviations: the attention of a group sums to its size rather than to 1, so every text weighs 1 at the start. When labels
+Deviations: rates fall to 0 in a straight line, and h has length 1 where it is clustered. The attention of a group
+sums to its size rather than to 1, so every text weighs 1 at the start. When labels
 change, v is set back to 1, but Adam's moments of it are kept. The paper's word vectors are word2vec's; here they come
 from a file, or from the texts themselves; words that every English text has are left out. (5) is as printed;
 `update="normalised"` divides the sum in (4) by its total instead.
@@ -109,7 +110,8 @@ class ADSL(Learner):
         rates = {ENCODER: chosen.rate, "classifier": chosen.rate}
         if chosen.variant == "adsl":
             rates["attention"] = chosen.attention_rate
-        return [Phase("soft labels", self.epochs(), rates, {"labels": 1.0}, self.batch_size)]
+        # Soft labels cannot be learnt beyond their entropy; full steps from there on only make the numbers larger.
+        return [Phase("soft labels", self.epochs(), rates, {"labels": 1.0}, self.batch_size, decay="linear")]
 
     @torch.no_grad()
     def refresh(self, vectors: Tensor, phase: Phase) -> None:

@@ -7,7 +7,7 @@ training texts, so predicting them again gives the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -54,6 +54,10 @@ class Assigner(Protocol):
 def as_evidence(notes: Iterable[str]) -> list[dict[str, Any]]:
     """Notes on a fit, as they stand among its evidence."""
     return [{"note": note} for note in notes]
+
+
+def notes_among(evidence: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [entry["note"] for entry in evidence if "note" in entry]
 
 
 @dataclass

@@ -21,11 +21,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from scipy.optimize import linear_sum_assignment
 from torch import Tensor, nn
 from torch.nn import functional
 
 from coterie.clusterers import KMeans
+from coterie.clusterers.matching import numbered_like
 from coterie.engine.batch import Batch
 from coterie.engine.phase import Phase
 from coterie.losses.pseudo_labels import soft_cross_entropy
@@ -37,6 +37,7 @@ from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.marks import Marks
 from coterie.nn.texts import TrainingTexts
 from coterie.types import Labels, Matrix, Progress
+from coterie.vectors import group_means
 
 CLUSTERING, HARDENING = "clustering", "hardening"
 RESTARTS = 3
@@ -91,6 +92,8 @@ class ClusterBERT(TSDAE):
         self._whole_texts: list[Marks] = []
 
     def join(self, encoder: TrainableEncoder, texts: TrainingTexts, progress: Progress) -> None:
+        if self.settings.ablation == "no-reconstruction":
+            return
         super().join(encoder, texts, progress)
         # Beside the groups as many tokens are rebuilt, but all of one text: the others need not be decoded.
         following, step = Marks.following(texts.tokens), len(self.places)
@@ -146,7 +149,7 @@ class ClusterBERT(TSDAE):
 
     @property
     def _rebuilds(self) -> bool:
-        """With an encoder that is not trained there is nothing that reconstruction could teach."""
+        """Not without a decoder: with an encoder that is not trained there is nothing that it could teach."""
         return self.decoder is not None and self.settings.ablation != "no-reconstruction"
 
     def _weights(self, weight: float) -> dict[str, float]:
@@ -166,13 +169,17 @@ class ClusterBERT(TSDAE):
 
     def _told_beside_groups(self) -> Marks:
         """All of one text in so many, in turns."""
-        return self._whole_texts[(int(self.turn) - 1) % len(self._whole_texts)]
+        return self._whole_texts[self.places_turn(self._epochs_after_adaptation)]
+
+    @property
+    def _epochs_after_adaptation(self) -> int:
+        """How many of the second stage and the third are over."""
+        return int(self.turn) - 1 - self.phases()[0].epochs
 
     @torch.no_grad()
     def refresh(self, vectors: Tensor, phase: Phase) -> None:
         super().refresh(vectors, phase)
-        # How many epochs of the second stage are over.
-        over = int(self.turn) - 1 - self.phases()[0].epochs
+        over = self._epochs_after_adaptation
         if phase.name == CLUSTERING and over % self._epochs(self.settings.round_epochs) == 0:
             self._cluster(vectors, is_first=over == 0)
             self.target.copy_(functional.one_hot(self.first_groups, self.task.n_clusters))
@@ -211,14 +218,7 @@ class ClusterBERT(TSDAE):
 
 def continued(points: Matrix, groups: Labels, n_clusters: int) -> Labels:
     """k-means from the means of these groups."""
-    sums = np.zeros((n_clusters, points.shape[1]), dtype=points.dtype)
-    np.add.at(sums, groups, points)
-    means = sums / np.maximum(np.bincount(groups, minlength=n_clusters), 1)[:, None].astype(points.dtype)
+    found, _ = group_means(points, np.ones(len(points)), groups)
+    means = np.zeros((n_clusters, points.shape[1]), dtype=points.dtype)
+    means[: len(found)] = found
     return np.asarray(KMeans(n_clusters, init=means).fit(points).labels_, dtype=np.int64)
-
-
-def numbered_like(labels: Labels, before: Labels, n_clusters: int) -> Labels:
-    """The same groups, each with the number of the one before that it has most in common with."""
-    common = np.zeros((n_clusters, n_clusters), dtype=np.int64)
-    np.add.at(common, (labels, before), 1)
-    return np.asarray(linear_sum_assignment(-common)[1][labels], dtype=np.int64)

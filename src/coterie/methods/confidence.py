@@ -46,6 +46,8 @@ def fitting_temperature(vectors: Matrix, scores: Callable[[Matrix], Matrix]) -> 
         log_total = highest + np.log(np.exp(scaled - highest).sum(axis=1, keepdims=True))
         return float((log_total - np.take_along_axis(scaled, groups_nearby, axis=1)).mean())
 
-    spread = max(float(own_scores.std()), 1e-6)
+    # Of the middle text: how far its best group is above the middle one. Far-off texts and groups are not to set a
+    # scale on which all others would be the same.
+    spread = max(float(np.median(own_scores.max(axis=1) - np.median(own_scores, axis=1))), 1e-6)
     bounds = (np.log(spread) - 6, np.log(spread) + 3)
     return float(np.exp(minimize_scalar(surprise, bounds=bounds, method="bounded").x))

@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from coterie.clusterers.matching import numbered_like
 from coterie.engine.batch import Batch
 from coterie.engine.phase import ENCODER, Phase
 from coterie.errors import InputError
@@ -86,13 +87,5 @@ class Consensus(Learner):
 
 def agreement(groupings: Sequence[Labels], n_groups: int) -> NDArray[np.bool_]:
     """Which texts are in the same group everywhere, when groups are matched so that as many texts as can be are."""
-    from scipy.optimize import linear_sum_assignment
-
-    first = groupings[0]
-    agreed = np.ones(len(first), dtype=bool)
-    for other in groupings[1:]:
-        together = np.zeros((n_groups, n_groups), dtype=np.int64)
-        np.add.at(together, (other, first), 1)
-        _, partner = linear_sum_assignment(together, maximize=True)
-        agreed &= partner[other] == first
-    return agreed
+    first, *others = groupings
+    return np.asarray(np.all([numbered_like(other, first, n_groups) == first for other in others], axis=0))

@@ -25,7 +25,7 @@ from coterie.engine.workers import Workers
 from coterie.errors import ConfigError
 from coterie.features.transformer import TransformerEncoder
 from coterie.features.two_views import TwoViews
-from coterie.methods.base import Features, Fit, as_evidence
+from coterie.methods.base import Features, Fit, as_evidence, notes_among
 from coterie.methods.deep_model import DROPOUT, DeepModel, Task, TrainedSettings
 from coterie.methods.duet import Duet
 from coterie.methods.head import Head
@@ -42,7 +42,7 @@ from coterie.types import Labels, Look, Matrix, Progress, silent
 if TYPE_CHECKING:
     from coterie.features.counted import CountedWords
 
-CODE_VERSION = 10
+CODE_VERSION = 11
 """To be raised when training gives other numbers: checkpoints of the old code are then not used."""
 
 MOST_AUGMENTATIONS = 8
@@ -80,7 +80,8 @@ class Deep:
         key = self._key(n_clusters, views, start.labels, words)
         model, encoder, outcome = self._train(views, n_clusters, start.labels, words, judge, key, progress)
         features = self.encoder.with_weights(encoder.tuned_weights() if _is_trained(encoder) else {})
-        candidates, judges, notes = {f"{self.settings.init} start": start}, [judge], list(outcome.notes)
+        candidates, judges = {f"{self.settings.init} start": start}, [judge]
+        notes = [*notes_among(start.evidence), *outcome.notes]
         try:
             head, about_head = self._head(features, texts, n_clusters, model, outcome, progress)
             again: dict[str, Fit] = {}
@@ -89,13 +90,13 @@ class Deep:
                 again, after = self._grouped_again(features, texts, n_clusters, progress)
                 judges.append(Judge(after, self.random_state))
             candidates |= {**head, **again}
-            notes += about_head
+            notes += [*about_head, *(note for one in again.values() for note in notes_among(one.evidence))]
         except TooFewDifferentError as error:
             notes.append(f"after training only {error.found:,} texts can be told apart: what it gave is left out")
         wanted = None if self.settings.undo else self._published(candidates)
         fit, evidence = best_of(candidates, judges, self._made_as_the_start, wanted)
         fit.candidates = candidates
-        fit.history, fit.evidence = outcome.history, [*evidence, *as_evidence(notes)]
+        fit.history, fit.evidence = outcome.history, [*evidence, *as_evidence(dict.fromkeys(notes))]
         if words is not None:
             self._learn_topics(model, fit, features.encode(texts, progress), progress)
         forget_checkpoints(*key)

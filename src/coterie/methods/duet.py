@@ -92,7 +92,7 @@ class Duet:
         progress("finding groups", 2, STAGES)
         linkage = Agglomerative(n_clusters, linkage="average", random_state=self.random_state).fit(space)
         progress("finding groups", 3, STAGES)
-        notes = about_cells(linkage.n_cells_, len(space)) if len(space) <= linkage.max_rows else []
+        notes = about_cells(linkage.n_cells_, len(space)) if linkage.short_of_memory_ else []
         return {K_MEANS: k_means.labels_, LINKAGE: linkage.labels_}, notes
 
 

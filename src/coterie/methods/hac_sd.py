@@ -59,13 +59,17 @@ class HacSd:
         rows = unit_rows(vectors)
         labels, notes = self._first_groups(rows, n_clusters)
         history: list[dict[str, Any]] = []
+        self._inside = {}
         # One group has nothing to be told from.
-        for turn in range(self.settings.turns if n_clusters > 1 else 0):
-            progress("iterative classification", turn, self.settings.turns)
+        turns = self.settings.turns if n_clusters > 1 else 0
+        for turn in range(turns):
+            progress("iterative classification", turn, turns)
             before, labels = labels, self._placed_anew(rows, labels, n_clusters, turn)
             history.append({"phase": "iterative classification", "epoch": turn + 1, **_change(before, labels)})
             if history[-1]["sizes_changed"] < SETTLED:
                 break
+        if turns:
+            progress("iterative classification", turns, turns)
         return Fit(self.features, learnt_groups(vectors, labels, n_clusters), vectors, as_evidence(notes), history)
 
     def _first_groups(self, rows: Matrix, n_clusters: int) -> tuple[Labels, list[str]]:

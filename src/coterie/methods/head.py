@@ -50,7 +50,8 @@ class Head:
 
         arrays = dict(state.arrays)
         order = arrays.pop("order")
-        model = model_class(state.config["method"]).from_config(state.config["model"])
+        with torch.random.fork_rng(devices=[]):  # weights are drawn before they are read
+            model = model_class(state.config["method"]).from_config(state.config["model"])
         model.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}, strict=False)
         return cls(model, state.config["method"], order, float(state.config["temperature"]))
 

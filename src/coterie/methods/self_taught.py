@@ -39,7 +39,7 @@ from coterie.nn.layers import takes_bfloat16
 from coterie.types import Labels, Look, Matrix, Progress, silent
 from coterie.vectors import squares_overflow
 
-CODE_VERSION = 3
+CODE_VERSION = 4
 """To be raised when training gives other numbers: checkpoints of the old code are then not used."""
 
 Unsupervised = Literal["ae", "kate", "lda", "stems"]
@@ -151,6 +151,7 @@ class SelfTaught:
 
     def fit(self, texts: Sequence[str], n_clusters: int, progress: Progress = silent) -> Fit:
         count = self.learner.groups_before(self.settings, n_clusters, len(texts))
+        self.notes = []
         # Before the features are trained, which takes longest: the file of word vectors may be a wrong one.
         network = self._untrained(texts)
         found = self._found(texts, count, progress)

@@ -109,7 +109,8 @@ class GroupTopics:
     def from_state(cls, state: State) -> Self:
         vocabulary = list(state.config["vocabulary"])
         words, probabilities, weights = (state.arrays[name] for name in ("words", "probabilities", "weights"))
-        infer = Inference(len(vocabulary), weights.shape[1])
+        with torch.random.fork_rng(devices=[]):  # weights are drawn before they are read
+            infer = Inference(len(vocabulary), weights.shape[1])
         infer.load_state_dict(
             {
                 name.removeprefix("infer."): torch.from_numpy(np.array(array))

@@ -106,11 +106,11 @@ class TSDAE(Tuning):
 
     def told(self) -> Marks:
         """The places that are rebuilt in this epoch: some of every text."""
-        return self.places[self.places_turn()]
+        return self.places[self.places_turn(int(self.turn) - 1)]
 
-    def places_turn(self) -> int:
+    def places_turn(self, epoch: int) -> int:
         """Which places are told: not always the same ones with the same view, so one more turn for every round."""
-        views, epoch = max(1, self.views_wanted(self.settings, self.task.effort)), int(self.turn) - 1
+        views = max(1, self.views_wanted(self.settings, self.task.effort))
         return (epoch + epoch // views) % len(self.places)
 
 

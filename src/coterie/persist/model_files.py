@@ -10,7 +10,7 @@ from coterie.data.messages import fault
 from coterie.errors import ModelFormatError
 from coterie.features.checkpoints import sha256_of
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 DOCUMENT, ARRAYS = "model.json", "model.safetensors"
 
 

@@ -58,8 +58,13 @@ def test_where_memory_is_short_cells_are_merged(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(agglomerative, "available_memory", lambda: 3 * 4 * 300**2)
     fitted = Agglomerative(6, linkage="ward", random_state=0).fit(rows)
     assert fitted.n_cells_ <= 75
+    assert fitted.short_of_memory_
     assert accuracy(truth, fitted.labels_) == 1.0
     assert Agglomerative(6, linkage="ward").fit(rows[:300]).n_cells_ == 300
+    # Beyond the limit that holds anyway memory has a say only if there is less than that takes.
+    few, many = (Agglomerative(6, max_rows=most, random_state=0).fit(rows) for most in (200, 400))
+    assert (few.short_of_memory_, few.n_cells_) == (False, 50)
+    assert (many.short_of_memory_, many.n_cells_) == (True, 75)
     assert [agglomerative.fitting_rows(most) for most in (100, 300, 12_000)] == [100, 300, 300]
 
 

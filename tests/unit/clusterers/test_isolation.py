@@ -43,6 +43,14 @@ def test_what_lies_far_off_is_an_outlier() -> None:
     assert outliers.sum() < 10
 
 
+def test_rows_beside_equal_ones_are_alike_on_both_sides() -> None:
+    rows = np.zeros((700, 1), dtype=np.float32)
+    rows[500:] = np.random.default_rng(0).normal(size=(200, 1)) * 5
+    rows[0], rows[1] = 1e-3, -1e-3
+    above, below = isolation(rows, 0)[:2]
+    assert above == pytest.approx(below, abs=0.01)
+
+
 def test_equal_rows_are_no_outliers() -> None:
     rows = np.ones((30, 4), dtype=np.float32)
     assert not (isolation(rows, 0) > 0.5 + 1e-9).any()

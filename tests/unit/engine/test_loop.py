@@ -17,6 +17,7 @@ from coterie.engine.batch import batches_of
 from coterie.engine.loop import Outcome
 from coterie.engine.phase import Phase
 from coterie.engine.resumable import tell_of
+from coterie.errors import ConfigError
 
 Make = Callable[..., Any]
 ROWS = 23
@@ -434,6 +435,16 @@ def test_a_model_without_a_survey_has_no_entry_before_the_first_epoch(toy: Make,
 
 
 # What is seen from outside
+
+
+def test_what_a_watch_gives_must_be_fit_for_a_history(toy: Make, phase: Make) -> None:
+    training = toy([phase("only", 1)], watch=lambda vectors: {"mean": vectors.mean()})
+    with pytest.raises(ConfigError, match=r"watch: what it gave cannot be kept in the history .*float32"):
+        training.run()
+    assert training.history == []
+    training = toy([phase("only", 1)], watch=lambda vectors: {3: (1, 2)})
+    training.run()
+    assert training.history[0][loop.WATCHED] == {"3": [1, 2]}
 
 
 def test_a_watch_is_shown_the_start_and_the_end_of_every_phase(toy: Make, phase: Make, weights: Make) -> None:

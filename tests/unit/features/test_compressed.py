@@ -100,14 +100,6 @@ def test_several_networks_have_their_codes_side_by_side(features: type[Autoencod
     np.testing.assert_array_equal(restored.transform(TEXTS[:7]), codes[:7])
 
 
-def test_a_model_saved_when_there_was_one_network_only(features: type[Autoencoded]) -> None:
-    made = features(1)
-    codes = made.fit_transform(TEXTS)
-    state = made.state()
-    del state.config["count"]
-    np.testing.assert_array_equal(features.from_state(state).transform(TEXTS), codes)
-
-
 def test_same_seed_same_codes_and_no_checkpoint_is_left_behind(
     features: type[Autoencoded], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

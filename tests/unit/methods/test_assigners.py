@@ -36,6 +36,13 @@ def test_unused_centres_are_put_to_use() -> None:
     assert len(np.unique(answers)) == 7
 
 
+def test_a_far_off_text_does_not_make_all_others_the_same() -> None:
+    points, truth = blobs(0.5, k=5)
+    points[0], truth[0] = 1e5, 5
+    probabilities = NearestCentre.of_groups(points, truth, 6).probabilities(points)
+    np.testing.assert_array_equal(labels_of(probabilities), truth)
+
+
 def test_too_few_different_rows_are_an_error() -> None:
     points = np.repeat(np.eye(2, dtype=np.float32), 10, axis=0)
     with pytest.raises(InputError, match="sees only 2 different texts"):

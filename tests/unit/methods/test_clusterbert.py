@@ -79,18 +79,21 @@ def test_the_reconstruction_is_the_mean_over_the_texts_tokens_given_the_noised_v
 def test_beside_the_groups_one_text_in_so_many_is_rebuilt(tiny_bert: Path, corpus: list[str]) -> None:
     model, read = joined(tiny_bert, corpus, ClusterBERT, told_every=3, adaptation_epochs=0)
     phase = next(phase for phase in model.phases() if phase.name == "clustering")
-    marks, met = Marks.following(read.tokens), []
-    for epoch in range(6):
+    marks, met, views = Marks.following(read.tokens), [], set()
+    for epoch in range(9):
         model.refresh(read.encode_all(), phase)
         loss = model.losses(Batch(read, ROWS, Workers(), [0]), phase)["reconstruction"]
-        rows = np.array([row for row in ROWS if (row + epoch) % 3 == 0])
+        rows = np.array([row for row in ROWS if (row + epoch + epoch // 3) % 3 == 0])
         met.extend(rows.tolist())
+        views.update((row, model.rotated(3)) for row in rows)
         vectors = model.scale * read.encode(1 + model.rotated(3), rows)
         surprise = model.decoder.head.surprise(
             read.decode(model.decoder, vectors, rows, marks), torch.from_numpy(marks.taken(rows).ids)
         )
         assert_close(loss, surprise.mean(), atol=1e-5, rtol=1e-5)
-    assert sorted(met) == sorted(2 * ROWS.tolist())
+        assert sorted(met) == sorted([*(epoch // 3 * ROWS.tolist()), *met[epoch // 3 * len(ROWS) :]])
+    assert sorted(met) == sorted(3 * ROWS.tolist())
+    assert len(views) == 3 * len(ROWS)  # each from every view
 
 
 def test_every_view_meets_every_place(tiny_bert: Path, corpus: list[str]) -> None:
@@ -99,7 +102,7 @@ def test_every_view_meets_every_place(tiny_bert: Path, corpus: list[str]) -> Non
     met = []
     for _ in range(9):
         model.refresh(read.encode_all(), phase)
-        met.append((model.rotated(3), model.places_turn()))
+        met.append((model.rotated(3), model.places_turn(int(model.turn) - 1)))
     assert len(set(met)) == 9
 
 
@@ -338,7 +341,10 @@ def test_a_head_that_learnt_too_little_is_left_out_and_the_other_read_outs_are_n
     assert "the trained head never told half of the groups apart, and is left out" in notes
 
 
-def test_the_ablation_trains_without_a_first_stage(tiny_bert: Path, corpus: list[str]) -> None:
+def test_the_ablation_trains_without_a_first_stage(
+    tiny_bert: Path, corpus: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TrainingTexts, "read_causally", lambda *_: pytest.fail("nothing is decoded"))
     fitted = shortly(tiny_bert, ablation="no-reconstruction", encoder_rate=1e-4).fit(corpus)
     assert [entry["phase"] for entry in fitted.history_] == ["start", "clustering", "clustering", "hardening"]
     assert all(set(entry["losses"]) == {"cluster", "total", "gradient"} for entry in fitted.history_[1:])

@@ -15,6 +15,7 @@ from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
 from coterie import TextClusterer
+from coterie.clusterers import agglomerative
 from coterie.engine.phase import Phase
 from coterie.errors import ConfigError, InputError
 from coterie.features.counted import CountedWords
@@ -179,6 +180,15 @@ def test_with_undo_off_the_last_state_is_kept(
     head = fit.candidates["trained head"].assigner
     assert isinstance(head, Head)
     assert float(head.model.epoch) == epoch
+
+
+def test_notes_of_the_start_are_evidence(
+    fake_encoder: Any, themed: Any, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agglomerative, "available_memory", lambda: 3 * 4 * 20**2)
+    fit = method_of(stub_with(np.eye(4, 12)), fake_encoder).fit(themed[0], 4)
+    notes = [entry["note"] for entry in fit.evidence if "note" in entry]
+    assert [note for note in notes if "micro-clusters instead of" in note] == notes[:1]
 
 
 def test_notes_of_the_training_are_evidence(fake_encoder: Any, themed: Any, own_folder: Path) -> None:

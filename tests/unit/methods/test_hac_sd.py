@@ -129,6 +129,15 @@ def test_any_number_of_groups(k: int) -> None:
     assert len(set(method(rows).fit(["text"] * 60, k).labels.tolist())) == k
 
 
+def test_the_turns_come_to_an_end_for_who_watches_them_and_a_second_fit_knows_nothing_of_the_first() -> None:
+    (rows, _), stages = blobs(), []
+    solved = method(rows)
+    solved._inside = {np.flatnonzero(_ == group).tobytes(): np.array([0]) for group in range(4)}
+    again = solved.fit(["text"] * len(rows), 4, lambda *stage: stages.append(stage))
+    assert stages[-1] == ("iterative classification", 50, 50)
+    np.testing.assert_array_equal(again.labels, method(rows).fit(["text"] * len(rows), 4).labels)
+
+
 def test_no_turns_leave_the_first_groups() -> None:
     rows, truth = blobs()
     fit = method(rows, turns=0).fit(["text"] * len(rows), 4)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 from coterie import ConfigError, ModelFormatError, TextClusterer
 from coterie.features.checkpoints import Checkpoint, find_checkpoint
@@ -34,6 +35,15 @@ def test_a_failed_save_leaves_nothing(tmp_path: Path, demo_texts: list[str], mon
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("method", ["adsl", "ae+ward", "aecl"])
+def test_loading_leaves_the_users_random_numbers_alone(method: str, tmp_path: Path, demo_texts: list[str]) -> None:
+    settings = {"epochs": 1} if method == "adsl" else {"undo": False} if method == "aecl" else {}
+    TextClusterer(3, method=method, settings=settings).fit(demo_texts[:40]).save(tmp_path / "model")
+    before = torch.random.get_rng_state()
+    TextClusterer.load(tmp_path / "model")
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
 def test_missing_model(tmp_path: Path) -> None:
     with pytest.raises(ModelFormatError, match=r"model\.json is missing"):
         TextClusterer.load(tmp_path)
@@ -48,7 +58,7 @@ def test_another_format_version(saved: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[1, 2", "[]", "[" * 100_000, '{"format": 1}', '{"format": 1, "parameters": {"nonsense": 1}}'],
+    ["", "[1, 2", "[]", "[" * 100_000, '{"format": 2}', '{"format": 2, "parameters": {"nonsense": 1}}'],
     ids=["empty", "cut off", "list", "nested too deeply", "nothing but a format", "unknown parameter"],
 )
 def test_damaged_json(saved: Path, text: str) -> None:
