@@ -232,6 +232,11 @@ def _unknown(name: str) -> str:
         )
     if feature in FEATURES and trained in DEEP and hasattr(model_class(trained).settings_class, "features"):
         return f"method {name!r} is not known: use {trained!r} with the setting features={feature!r}"
+    if trained == "" and feature in CLUSTERERS:
+        return (
+            f"method {name!r} is not known: {feature!r} is a clusterer, which needs features: "
+            f"use 'minilm+{feature}' or 'tfidf+{feature}'"
+        )
     names = [info.name for info in known_methods()]
     names += [name.replace("+", "+umap+") for name in names if "+" in name]
     close = nearest(name, names)

@@ -118,6 +118,19 @@ def test_summary_for_people(demo_fit: Any) -> None:
     assert f"{demo_fit.folder}/assignments.csv" in demo_fit.out
 
 
+def test_a_column_that_nobody_named_is_told(run_cli: Cli, texts: list[str], tmp_path: Path) -> None:
+    names = [f"{place} Smith" for place in range(len(texts))]
+    for content, note in (
+        (pl.DataFrame({"id": range(len(texts)), "said": texts}).write_csv(), "the texts are those of 'said'; `--text"),
+        ("\n".join(names), "standard input is read as plain text, one text a line"),
+    ):
+        fit = ["fit", "-", "--k", "2", "--method", "tfidf+kmeans", "--out", tmp_path / "run", "--force"]
+        done = run_cli(*fit, stdin=content.encode())
+        assert done.code == 0, done.err
+        assert f"note: {note}" in done.err
+        assert "note" not in run_cli(*fit, "--quiet", stdin=content.encode()).err
+
+
 def test_progress_goes_to_stderr_as_plain_lines(demo_fit: Any) -> None:
     lines = demo_fit.err.splitlines()
     assert any(line.startswith("encoding: done in ") for line in lines)

@@ -99,6 +99,12 @@ def test_standard_input_to_standard_output(run_cli: Cli, small_fit: Any) -> None
     assert done.err.startswith("predicting: done in ")
 
 
+def test_standard_input_without_columns_is_told_to_be_plain_text(run_cli: Cli, small_fit: Any) -> None:
+    done = run_cli("predict", small_fit.folder, "-", stdin=b"I was billed twice\nThe app crashes\n")
+    assert done.code == 0, done.err
+    assert "note: standard input is read as plain text, one text a line" in done.err
+
+
 def test_only_column_or_a_named_one_is_used(
     table_bytes: TableBytes, run_cli: Cli, small_fit: Any, texts: list[str]
 ) -> None:

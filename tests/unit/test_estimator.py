@@ -107,6 +107,7 @@ def test_bad_settings_are_named(demo_texts: list[str]) -> None:
         "method 'ADSL' is not known: did you mean 'adsl'": {"method": "ADSL"},
         "method 'AE\\+AHC' is not known: did you mean 'ae\\+ahc'": {"method": "AE+AHC"},
         "'ae' are features, which need a clusterer: use 'ae\\+kmeans' or 'ae\\+ward'": {"method": "ae"},
+        "'kmeans' is a clusterer, which needs features: use 'minilm\\+kmeans' or": {"method": "kmeans"},
         "method 'umap' is not known": {"method": "umap"},
         "effort='quick'": {"effort": "quick"},
         "random_state=-1": {"random_state": -1},

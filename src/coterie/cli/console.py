@@ -141,7 +141,8 @@ def print_group(group: dict[str, Any], words: int = WORDS_SHOWN, examples: int =
     width = max(60, min(120, shutil.get_terminal_size().columns))
     telling = ", ".join(word["word"] for word in group["words"][:words])
     heading = f"{group['given_name']}: {telling}" if "given_name" in group else telling
-    print(f"\n{group['id']:>3}  {group['size']:,} texts  {shortened(heading, width - 18)}")
+    texts = "text" if group["size"] == 1 else "texts"
+    print(f"\n{group['id']:>3}  {group['size']:,} {texts}  {shortened(heading, width - 18)}")
     for example in group["examples"][:examples]:
         print(f"       {shortened(example, width - 8)}")
 

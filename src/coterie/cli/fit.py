@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +12,7 @@ import typer
 from coterie.cli.console import StageTimes, print_group, print_json, progress_on_stderr
 from coterie.cli.findings import check_shown_columns, print_content, print_shares
 from coterie.data.messages import texts_in_groups
-from coterie.errors import ConfigError
+from coterie.errors import ConfigError, StoppedError
 from coterie.registry import Effort, Precision
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def fit(
     frame, column, texts, views = _read(
         file, text, truth, n_clusters, augment_columns, outliers, time_column, by_column
     )
+    if text is None and is_main and not quiet:
+        _say_which(file, column, frame)
     from coterie.api import cluster  # slow to load, so only now that the input is known to be sound
 
     options: dict[str, Any] = {
@@ -106,16 +109,29 @@ def fit(
             time_column=time_column,
             by_column=by_column,
         )
-    if json:
-        print_json(
-            {
-                "run": str(out),
-                "metrics": metrics,
-                "clusters": [group.to_dict() for group in clustering.groups],
-            }
-        )
-    elif not quiet:
-        _print_summary(clustering, metrics, out)
+    try:
+        if json:
+            print_json(
+                {
+                    "run": str(out),
+                    "metrics": metrics,
+                    "clusters": [group.to_dict() for group in clustering.groups],
+                }
+            )
+        elif not quiet:
+            _print_summary(clustering, metrics, out)
+    except KeyboardInterrupt:
+        raise StoppedError(f"stopped. The run was finished, and is in {out}.") from None
+
+
+def _say_which(file: str, column: str, frame: pl.DataFrame) -> None:
+    """Of a column that nobody named, and of standard input that has none."""
+    from coterie.data.text_tables import PLAIN_TEXT_COLUMN
+
+    if file == "-" and frame.columns == [PLAIN_TEXT_COLUMN]:
+        print("note: standard input is read as plain text, one text a line", file=sys.stderr)
+    elif frame.columns != [PLAIN_TEXT_COLUMN]:
+        print(f"note: the texts are those of {column!r}; `--text NAME` names another column", file=sys.stderr)
 
 
 def _setting(written: str) -> tuple[str, Any]:

@@ -49,10 +49,11 @@ def predict(
         model = None
         with progress_on_stderr(quiet) as progress, table_writer(out) as writer:
             done = 0
+            progress("predicting", 0, 0)
             for batch in table.batches(ROWS_AT_ONCE):
                 column = choose_text_column(batch, wanted, table.name)
                 if column != wanted:
-                    _say_which(column, finished.text_column, table)
+                    _say_which(column, finished.text_column, table, file == "-")
                     wanted = column
                 texts = texts_of(batch, column, table.name, first_row=done + 1)
                 model = model or finished.model()  # the first rows are sound, so it is worth loading
@@ -62,7 +63,11 @@ def predict(
             progress("predicting", done, done)
 
 
-def _say_which(column: str, of_the_fit: str, table: TableReader) -> None:
-    """A column that nobody named is no surprise where there is only one."""
-    if len(table.columns) > 1:
+def _say_which(column: str, of_the_fit: str, table: TableReader, is_standard_input: bool) -> None:
+    """A column that nobody named is no surprise where there is only one, but that there is only one may be."""
+    from coterie.data.text_tables import PlainTextTable
+
+    if isinstance(table, PlainTextTable) and is_standard_input:
+        print("note: standard input is read as plain text, one text a line", file=sys.stderr)
+    elif len(table.columns) > 1:
         print(f"note: {table.name} has no column {of_the_fit!r}: the texts are those of {column!r}", file=sys.stderr)

@@ -92,15 +92,16 @@ def sniff_format(head: bytes) -> Format:
 def separator_of(header: str) -> str:
     """What is between the cells of a CSV file with this first line.
 
-    A semicolon where that makes names of several columns and a comma does not: spreadsheets write it in countries
-    where the comma is in the numbers.
+    A semicolon, a tab or a bar where that makes names of several columns and a comma does not: spreadsheets write a
+    semicolon in countries where the comma is in the numbers. A quote within a cell was opened behind another mark.
     """
     try:
-        by_comma, by_semicolon = (next(csv.reader([header], delimiter=mark), [""]) for mark in ",;")
+        cells = {mark: next(csv.reader([header.rstrip("\r\n")], delimiter=mark), [""]) for mark in ",;\t|"}
     except csv.Error:
         return ","
-    are_several = len(by_comma) == 1 < len(by_semicolon) and all(map(str.strip, by_semicolon))
-    return ";" if are_several and _are_names(by_semicolon) else ","
+    if len(cells[","]) > 1 and not any('"' in cell for cell in cells[","]):
+        return ","
+    return next((mark for mark in ";\t|" if len(cells[mark]) > 1 and _are_columns(cells[mark])), ",")
 
 
 def refuse_foreign(head: bytes, name: str) -> None:
@@ -130,6 +131,12 @@ def _looks_like_csv(text: str, separator: str, cut_off: bool) -> bool:
     if len(records) < 2 or len({len(cells) for cells in records}) != 1:
         return False
     return _are_names(records[0])
+
+
+def _are_columns(header: list[str]) -> bool:
+    """Names of columns; behind the last one spreadsheets may leave marks for columns that are empty."""
+    named = max((place for place, cell in enumerate(header, start=1) if cell.strip()), default=0)
+    return named > 1 and all(map(str.strip, header[:named])) and _are_names(header[:named])
 
 
 def _are_names(header: list[str]) -> bool:

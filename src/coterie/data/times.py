@@ -59,9 +59,11 @@ def days_of(values: Any, *, column: str = "time", name: str = "values") -> Days:
 
 def _as_written(values: Any) -> Any:
     """Date types of other libraries whose values Python cannot always hold."""
+    import numpy as np
+
     dtype = getattr(values, "dtype", None)
-    if getattr(dtype, "kind", "") == "M" and hasattr(values, "ravel"):  # NumPy: nanoseconds would become numbers
-        return values.astype("datetime64[us]")
+    if isinstance(dtype, np.dtype) and dtype.kind == "M":  # nanoseconds would become numbers
+        return np.asarray(values).astype("datetime64[us]")
     if str(dtype).startswith("Date") and hasattr(values, "dt"):  # polars: Python knows no year 10000
         return values.dt.date().dt.to_string("iso")
     return values

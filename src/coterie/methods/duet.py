@@ -45,7 +45,7 @@ linkage's at most so many times as even as those, the true ones are most likely 
 still, k-means has found the sizes by itself."""
 
 K_MEANS, LINKAGE = "k-means", "average linkage"
-UNEQUAL = "its groups are of unequal size, which k-means evens out"
+UNEQUAL = "the groups seem to be of unequal size, which k-means evens out"
 """Why k-means with a higher score is not kept."""
 
 STAGES = 4

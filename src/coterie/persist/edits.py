@@ -80,7 +80,10 @@ def edits_in_words(folder: Path) -> list[str]:
 
 
 def _is_edited(folder: Path) -> bool:
-    return any((folder / name).exists() for name in (LOG, ARRAYS))
+    try:
+        return any((folder / name).exists() for name in (LOG, ARRAYS))
+    except OSError as error:
+        raise ModelFormatError(f"{folder}: cannot be read ({fault(error)}): give yourself the right to") from error
 
 
 def _entry(edit: Edit) -> dict[str, Any]:

@@ -74,6 +74,7 @@ def test_tsv_quote_is_an_ordinary_character(tmp_path: Path) -> None:
         ("id; message", ["id; message"]),  # prose
         ("id;id", ["id;id"]),
         ("id;", ["id;"]),
+        ('id;"what, and why?"', ["id", "what, and why?"]),
         ('"id;message"', ["id;message"]),
     ],
 )
@@ -83,6 +84,18 @@ def test_semicolons_between_cells_are_told_by_the_header(tmp_path: Path, header:
     path.write_text(f"{header}\n{row}\n", encoding="utf-8")
     with open_table(path) as table:
         assert table.read().to_dicts() == [dict(zip(columns, ["x", "well, it; works"], strict=False))]
+
+
+@pytest.mark.parametrize("mark", ["\t", "|"])
+def test_tabs_and_bars_are_told_by_the_header(tmp_path: Path, mark: str) -> None:
+    path = put(tmp_path, "in.csv", f"id{mark}message\n1{mark}well, it works\n")
+    assert rows_of(path) == [("1", "well, it works")]
+
+
+def test_columns_that_a_spreadsheet_left_empty_are_no_part_of_the_first(tmp_path: Path) -> None:
+    path = put(tmp_path, "in.csv", "id;message;;\n1;it works;;\n")
+    with pytest.raises(InputError, match="column 3 has no name in the header"):
+        rows_of(path)
 
 
 def test_a_comma_in_the_header_is_between_cells(tmp_path: Path) -> None:

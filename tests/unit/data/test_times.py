@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from datetime import UTC, date, datetime, timedelta, timezone
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,14 @@ def test_columns_of_tables() -> None:
     assert days_of(pl.Series([datetime(2026, 3, 31, 5)], dtype=pl.Datetime("ns"))).days == [LAST_DAY]
     assert days_of(np.array(["2026-03-31T05", "NaT"], dtype="datetime64[ns]")).days == [LAST_DAY, None]
     assert days_of(pl.Series([1774915200, None])).days == [LAST_DAY, None]
+
+    class ZonedIndex(list[datetime]):
+        """As pandas has it: it looks like NumPy's dates, and cannot be made into them."""
+
+        dtype = SimpleNamespace(kind="M")
+        ravel = list.copy
+
+    assert days_of(ZonedIndex([datetime(2026, 3, 31, 5, tzinfo=UTC)])).days == [LAST_DAY]
     with pytest.raises(InputError, match=r"row 1, column 'time' holds '\+15659"):
         days_of(pl.Series([5_000_000]).cast(pl.Date))
 

@@ -151,7 +151,7 @@ def test_texts_with_wrong_labels_are_believed_less() -> None:
     told = np.where(wrong, (TRUTH + 1) % 4, TRUTH)
     learner, made = watched(ADSL)
     # Never corrected, so that the labels stay wrong and the attention is not begun anew.
-    method_of(learner, Given(told), interval=100).fit(TEXTS, 4)
+    method_of(learner, Given(told), interval=100, epochs=18).fit(TEXTS, 4)
     model = made[0]
     assert accuracy(told.tolist(), model.labels.argmax(dim=1).tolist()) == 1
     beta = document_attention(model.v, model.labels.argmax(dim=1), 4).detach().numpy()
@@ -253,10 +253,10 @@ class Misled(ADSL):
 
 
 def test_training_that_makes_it_worse_is_undone() -> None:
-    kept = method_of(Misled, Given(TRUTH, noise=0.1)).fit(TEXTS, 4)
+    kept = method_of(Misled, Given(TRUTH, noise=0.1), rate=1e-2).fit(TEXTS, 4)
     assert [entry["kept"] for entry in kept.evidence] == [True, False]
     assert accuracy(TRUTH.tolist(), kept.labels.tolist()) == 1
-    trained = method_of(Misled, Given(TRUTH, noise=0.1), undo=False).fit(TEXTS, 4)
+    trained = method_of(Misled, Given(TRUTH, noise=0.1), rate=1e-2, undo=False).fit(TEXTS, 4)
     assert {entry["candidate"]: entry["kept"] for entry in trained.evidence} == {
         "ward on ae": False,
         "ward on trained network": True,
