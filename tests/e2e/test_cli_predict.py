@@ -308,7 +308,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "other version": (
         lambda run: set_version(run / "model" / "model.json"),
-        ["run/model/model.json: format version 99, this program reads 1", "fit again"],
+        ["run/model/model.json: format version 99, this program reads 2", "fit again"],
     ),
     "cut document": (lambda run: cut_in_half(run / "model" / "model.json"), ["run/model/model.json: cannot be read"]),
     "key missing": (lambda run: drop_a_key(run / "model" / "model.json"), ["run/model: model.json is damaged"]),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 10.0
 EXAMPLES_SHOWN = 2
 WORDS_SHOWN = 8
+PLAIN_INPUT = "note: standard input is read as plain text, one text a line"
 
 
 def is_over(done: int, total: int) -> bool:

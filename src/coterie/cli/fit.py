@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.console import StageTimes, print_group, print_json, progress_on_stderr
+from coterie.cli.console import PLAIN_INPUT, StageTimes, print_group, print_json, progress_on_stderr
 from coterie.cli.findings import check_shown_columns, print_content, print_shares
 from coterie.data.messages import texts_in_groups
 from coterie.errors import ConfigError, StoppedError
@@ -129,7 +129,7 @@ def _say_which(file: str, column: str, frame: pl.DataFrame) -> None:
     from coterie.data.text_tables import PLAIN_TEXT_COLUMN
 
     if file == "-" and frame.columns == [PLAIN_TEXT_COLUMN]:
-        print("note: standard input is read as plain text, one text a line", file=sys.stderr)
+        print(PLAIN_INPUT, file=sys.stderr)
     elif frame.columns != [PLAIN_TEXT_COLUMN]:
         print(f"note: the texts are those of {column!r}; `--text NAME` names another column", file=sys.stderr)
 

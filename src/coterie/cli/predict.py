@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.console import progress_on_stderr
+from coterie.cli.console import PLAIN_INPUT, progress_on_stderr
 from coterie.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def predict(
     from coterie.data.check import texts_of
     from coterie.data.columns import choose_text_column
     from coterie.data.readers import open_table
+    from coterie.data.text_tables import PlainTextTable
     from coterie.data.sources import STANDARD_STREAM
     from coterie.data.writers import table_writer
     from coterie.persist.new_run import check_names_free, with_answers
@@ -46,6 +47,8 @@ def predict(
     with open_table(file) as table:
         check_names_free(table.columns, table.name, finished.outliers_below)
         wanted = text or (finished.text_column if finished.text_column in table.columns else None)
+        if file == "-" and isinstance(table, PlainTextTable) and not quiet:
+            print(PLAIN_INPUT, file=sys.stderr)
         model = None
         with progress_on_stderr(quiet) as progress, table_writer(out) as writer:
             done = 0
@@ -53,7 +56,7 @@ def predict(
             for batch in table.batches(ROWS_AT_ONCE):
                 column = choose_text_column(batch, wanted, table.name)
                 if column != wanted:
-                    _say_which(column, finished.text_column, table, file == "-")
+                    _say_which(column, finished.text_column, table)
                     wanted = column
                 texts = texts_of(batch, column, table.name, first_row=done + 1)
                 model = model or finished.model()  # the first rows are sound, so it is worth loading
@@ -63,11 +66,7 @@ def predict(
             progress("predicting", done, done)
 
 
-def _say_which(column: str, of_the_fit: str, table: TableReader, is_standard_input: bool) -> None:
-    """A column that nobody named is no surprise where there is only one, but that there is only one may be."""
-    from coterie.data.text_tables import PlainTextTable
-
-    if isinstance(table, PlainTextTable) and is_standard_input:
-        print("note: standard input is read as plain text, one text a line", file=sys.stderr)
-    elif len(table.columns) > 1:
+def _say_which(column: str, of_the_fit: str, table: TableReader) -> None:
+    """A column that nobody named is no surprise where there is only one."""
+    if len(table.columns) > 1:
         print(f"note: {table.name} has no column {of_the_fit!r}: the texts are those of {column!r}", file=sys.stderr)
