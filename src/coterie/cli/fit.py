@@ -126,9 +126,10 @@ def fit(
 
 def _say_which(file: str, column: str, frame: pl.DataFrame) -> None:
     """Of a column that nobody named, and of standard input that has none."""
+    from coterie.data.sources import STANDARD_STREAM
     from coterie.data.text_tables import PLAIN_TEXT_COLUMN
 
-    if file == "-" and frame.columns == [PLAIN_TEXT_COLUMN]:
+    if file == STANDARD_STREAM and frame.columns == [PLAIN_TEXT_COLUMN]:
         print(PLAIN_INPUT, file=sys.stderr)
     elif frame.columns != [PLAIN_TEXT_COLUMN]:
         print(f"note: the texts are those of {column!r}; `--text NAME` names another column", file=sys.stderr)

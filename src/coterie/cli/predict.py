@@ -32,8 +32,8 @@ def predict(
     from coterie.data.check import texts_of
     from coterie.data.columns import choose_text_column
     from coterie.data.readers import open_table
-    from coterie.data.text_tables import PlainTextTable
     from coterie.data.sources import STANDARD_STREAM
+    from coterie.data.text_tables import PlainTextTable
     from coterie.data.writers import table_writer
     from coterie.persist.new_run import check_names_free, with_answers
     from coterie.persist.run import Run
@@ -47,7 +47,7 @@ def predict(
     with open_table(file) as table:
         check_names_free(table.columns, table.name, finished.outliers_below)
         wanted = text or (finished.text_column if finished.text_column in table.columns else None)
-        if file == "-" and isinstance(table, PlainTextTable) and not quiet:
+        if file == STANDARD_STREAM and isinstance(table, PlainTextTable) and not quiet:
             print(PLAIN_INPUT, file=sys.stderr)
         model = None
         with progress_on_stderr(quiet) as progress, table_writer(out) as writer:
