@@ -18,6 +18,7 @@ from coterie.registry import Effort, Precision
 if TYPE_CHECKING:
     import polars as pl
 
+    from coterie.data.tables import TableReader
     from coterie.result import Clustering
     from coterie.types import NClusters
 
@@ -72,10 +73,8 @@ def fit(
     own = dict(_setting(written) for written in set_ or [])
     n_clusters = written_n_clusters(k, "--k")
     frame, column, texts, views = _read(
-        file, text, truth, n_clusters, augment_columns, outliers, time_column, by_column
+        file, text, truth, n_clusters, augment_columns, outliers, time_column, by_column, tell=is_main and not quiet
     )
-    if text is None and is_main and not quiet:
-        _say_which(file, column, frame)
     from coterie.api import cluster  # slow to load, so only now that the input is known to be sound
 
     options: dict[str, Any] = {
@@ -124,17 +123,6 @@ def fit(
         raise StoppedError(f"stopped. The run was finished, and is in {out}.") from None
 
 
-def _say_which(file: str, column: str, frame: pl.DataFrame) -> None:
-    """Of a column that nobody named, and of standard input that has none."""
-    from coterie.data.sources import STANDARD_STREAM
-    from coterie.data.text_tables import PLAIN_TEXT_COLUMN
-
-    if file == STANDARD_STREAM and frame.columns == [PLAIN_TEXT_COLUMN]:
-        print(PLAIN_INPUT, file=sys.stderr)
-    elif frame.columns != [PLAIN_TEXT_COLUMN]:
-        print(f"note: the texts are those of {column!r}; `--text NAME` names another column", file=sys.stderr)
-
-
 def _setting(written: str) -> tuple[str, Any]:
     """A name and a value: a number, true, false, none, or a word."""
     import json
@@ -149,6 +137,17 @@ def _setting(written: str) -> tuple[str, Any]:
         return name.strip(), value
 
 
+def _say_which(column: str, table: TableReader, file: str) -> None:
+    """Of a column that nobody named, and of standard input that has none."""
+    from coterie.data.sources import STANDARD_STREAM
+    from coterie.data.text_tables import PlainTextTable
+
+    if not isinstance(table, PlainTextTable):
+        print(f"note: the texts are those of {column!r}; `--text NAME` names another column", file=sys.stderr)
+    elif file == STANDARD_STREAM:
+        print(PLAIN_INPUT, file=sys.stderr)
+
+
 def _read(
     file: str,
     text: str | None,
@@ -158,6 +157,7 @@ def _read(
     outliers: float | None,
     time_column: str | None,
     by_column: str | None,
+    tell: bool,
 ) -> tuple[pl.DataFrame, str, list[str], list[list[str]]]:
     """The table, its text column, its texts and their other wordings, all checked before any heavy work."""
     from coterie.data.check import check_n_clusters, texts_of, values_of
@@ -169,6 +169,8 @@ def _read(
         name = table.name
         frame = table.read()
     column = choose_text_column(frame, text, name)
+    if text is None and tell:
+        _say_which(column, table, file)
     if truth is not None:
         values_of(frame, check_column(frame, truth, name), name)
     check_shown_columns(frame, column, name, time_column, by_column)
