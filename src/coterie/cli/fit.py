@@ -138,13 +138,13 @@ def _setting(written: str) -> tuple[str, Any]:
 
 
 def _say_which(column: str, table: TableReader, file: str) -> None:
-    """Of a column that nobody named, and of standard input that has none."""
+    """Of a column that nobody named, unless its name says all, and of standard input that has none."""
     from coterie.data.sources import STANDARD_STREAM
-    from coterie.data.text_tables import PlainTextTable
+    from coterie.data.text_tables import PLAIN_TEXT_COLUMN, PlainTextTable
 
-    if not isinstance(table, PlainTextTable):
+    if column != PLAIN_TEXT_COLUMN:
         print(f"note: the texts are those of {column!r}; `--text NAME` names another column", file=sys.stderr)
-    elif file == STANDARD_STREAM:
+    elif file == STANDARD_STREAM and isinstance(table, PlainTextTable):
         print(PLAIN_INPUT, file=sys.stderr)
 
 

@@ -14,6 +14,8 @@ from coterie.errors import InputError
 GZIP_MAGIC = b"\x1f\x8b"
 PARQUET_MAGIC = b"PAR1"
 SNIFF_BYTES = 64 * 1024
+OTHER_SEPARATORS = ";\t|"
+"""Between the cells of CSV files whose cells no comma is between."""
 SNIFFED_RECORDS = 20
 
 
@@ -92,16 +94,16 @@ def sniff_format(head: bytes) -> Format:
 def separator_of(header: str) -> str:
     """What is between the cells of a CSV file with this first line.
 
-    A semicolon, a tab or a bar where that makes names of several columns and a comma does not: spreadsheets write a
-    semicolon in countries where the comma is in the numbers. A quote within a cell was opened behind another mark.
+    A semicolon, a tab or a bar where that makes names of several columns and no comma stands outside quotes:
+    spreadsheets write a semicolon in countries where the comma is in the numbers.
     """
+    if "," in re.sub('"[^"]*"', "", header):
+        return ","
     try:
-        cells = {mark: next(csv.reader([header.rstrip("\r\n")], delimiter=mark), [""]) for mark in ",;\t|"}
+        cells = {mark: next(csv.reader([header.rstrip("\r\n")], delimiter=mark), [""]) for mark in OTHER_SEPARATORS}
     except csv.Error:
         return ","
-    if len(cells[","]) > 1 and not any('"' in cell for cell in cells[","]):
-        return ","
-    return next((mark for mark in ";\t|" if len(cells[mark]) > 1 and _are_columns(cells[mark])), ",")
+    return next((mark for mark, names in cells.items() if _are_columns(names)), ",")
 
 
 def refuse_foreign(head: bytes, name: str) -> None:

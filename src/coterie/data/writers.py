@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Self, cast
 
 from coterie.data.atomic import atomic_file, writing_errors_named
 from coterie.data.cells import escape_formulas, json_cells, text_cells, without_breaks
-from coterie.data.formats import SUFFIXES_OF_TABLES, Format, format_of_name, is_gzip_name
+from coterie.data.formats import OTHER_SEPARATORS, SUFFIXES_OF_TABLES, Format, format_of_name, is_gzip_name
 from coterie.data.messages import listed
 from coterie.data.sources import STANDARD_STREAM
 from coterie.errors import ConfigError
@@ -56,8 +56,8 @@ class _CsvEncoder(_Encoder):
 
     def _encode(self, frame: pl.DataFrame, is_first: bool) -> bytes:
         buffer = io.BytesIO()
-        # The only name, with a semicolon and without quotes, would be read as the names of several columns.
-        is_unclear = frame.width == 1 and ";" in frame.columns[0]
+        # The only name, with such a mark and without quotes, would be read as the names of several columns.
+        is_unclear = frame.width == 1 and any(mark in frame.columns[0] for mark in OTHER_SEPARATORS)
         if is_first and is_unclear:
             name = frame.columns[0].replace('"', '""')
             buffer.write(f'"{name}"\n'.encode())
