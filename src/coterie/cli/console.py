@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from coterie.data.messages import so_many_texts
+
 if TYPE_CHECKING:
     from coterie.types import Progress
 
@@ -142,8 +144,7 @@ def print_group(group: dict[str, Any], words: int = WORDS_SHOWN, examples: int =
     width = max(60, min(120, shutil.get_terminal_size().columns))
     telling = ", ".join(word["word"] for word in group["words"][:words])
     heading = f"{group['given_name']}: {telling}" if "given_name" in group else telling
-    texts = "text" if group["size"] == 1 else "texts"
-    print(f"\n{group['id']:>3}  {group['size']:,} {texts}  {shortened(heading, width - 18)}")
+    print(f"\n{group['id']:>3}  {so_many_texts(group['size'])}  {shortened(heading, width - 18)}")
     for example in group["examples"][:examples]:
         print(f"       {shortened(example, width - 8)}")
 

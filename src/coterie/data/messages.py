@@ -56,5 +56,9 @@ def fault(error: Exception) -> str:
     return str(error)
 
 
+def so_many_texts(texts: int) -> str:
+    return f"{texts:,} {'text' if texts == 1 else 'texts'}"
+
+
 def texts_in_groups(texts: int, groups: int) -> str:
-    return f"{texts:,} {'text' if texts == 1 else 'texts'} in {groups:,} {'group' if groups == 1 else 'groups'}"
+    return f"{so_many_texts(texts)} in {groups:,} {'group' if groups == 1 else 'groups'}"
