@@ -23,7 +23,7 @@ from coterie.data.numbered import numbered
 from coterie.data.whole_number import whole_number
 from coterie.edits import Edits
 from coterie.errors import ConfigError, InputError
-from coterie.methods.base import Answers, Fit
+from coterie.methods.base import Answers, Fit, as_evidence
 from coterie.methods.number import number_of_groups
 from coterie.registry import AUTO, Effort, Precision, why_no_topics
 from coterie.types import Labels, Matrix, NClusters, Progress, Watch, silent
@@ -109,6 +109,8 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
 
         `watch` is shown the stages of a training; what it makes of them is in the history.
         """
+        from coterie.features.legible import notes_on_reading
+
         texts = check_texts(X)
         asked = check_n_clusters(texts, self.n_clusters)
         truth = None if y is None else _numbered(y, len(texts))
@@ -131,7 +133,7 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
             fit = build(self.method, settings).fit([texts[row] for row in learnt], n_clusters, progress)
             for one in (fit, *fit.candidates.values()):
                 one.spread(texts, repeated)
-        fit.evidence = [*evidence, *fit.evidence]
+        fit.evidence = [*evidence, *fit.evidence, *as_evidence(notes_on_reading(fit.features, texts))]
         if truth is not None and fit.history and fit.candidates:
             fit.history[-1]["candidates"] = _by_truth(fit.candidates, truth)
         fit.number_by_size()

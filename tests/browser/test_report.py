@@ -241,3 +241,16 @@ def test_fifty_thousand_rows_are_all_there(open_page: Open, fake_report: Any) ->
     it.page.fill("#search", "number 777")
     it.page.locator("#selection", has_text=" of ").wait_for()
     assert it.count_shown() == 11  # 777 and 7770 to 7779
+
+
+@pytest.mark.parametrize("width", [1200, 420])
+def test_a_long_name_leaves_room_for_the_confidence(open_page: Open, report: Path, width: int) -> None:
+    it = open_page(report)
+    it.page.set_viewport_size({"width": width, "height": 800})
+    meta = it.page.locator("#list .meta").first
+    meta.locator(".name").evaluate("element => { element.textContent = 'a very long name '.repeat(20); }")
+    sure, box = meta.locator(".sure").bounding_box(), meta.bounding_box()
+    assert float(meta.locator(".sure").inner_text()) > 0
+    assert sure["width"] > 0
+    assert sure["x"] + sure["width"] <= box["x"] + box["width"] + 1
+    assert box["x"] + box["width"] <= width

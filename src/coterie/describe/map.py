@@ -26,6 +26,10 @@ Points = NDArray[np.float64]
 MOST_ROWS = 30_000
 """Beyond this a sample is laid out, and every other text is put among the laid-out texts that are most like it."""
 
+FEW_ROWS = 200
+"""Up to here the pairs themselves are reckoned with. That is faster, by far where groups of a few texts fly so far
+apart that the grid between them is huge."""
+
 STAGE = "drawing the map"
 EARLY, LATE = 12.0, 1.5
 EARLY_STEPS, LATE_STEPS = 120, 280
@@ -107,10 +111,19 @@ def _pull(points: Points, attraction: csr_matrix) -> Points:
 
 
 def _push(points: Points) -> Points:
-    """sum over j of (y_i - y_j) / (1 + |y_i - y_j|^2)^2, over Z = sum over all pairs of 1 / (1 + |y_i - y_j|^2).
+    """sum over j of (y_i - y_j) / (1 + |y_i - y_j|^2)^2, over Z = sum over all pairs of 1 / (1 + |y_i - y_j|^2)."""
+    return _push_of_pairs(points) if len(points) <= FEW_ROWS else _push_on_grid(points)
 
-    With K the squared kernel, all of it follows from K applied to the charges 1, x, y and x^2 + y^2.
-    """
+
+def _push_of_pairs(points: Points) -> Points:
+    apart = points[:, None] - points[None]
+    kernel = 1 / (1 + (apart**2).sum(axis=2))
+    total = float(kernel.sum()) - len(points)
+    return np.asarray((kernel[:, :, None] ** 2 * apart).sum(axis=1) / max(total, 1e-12))
+
+
+def _push_on_grid(points: Points) -> Points:
+    """With K the squared kernel, all of it follows from K applied to the charges 1, x, y and x^2 + y^2."""
     squares = (points**2).sum(axis=1)
     charges = np.column_stack([np.ones(len(points)), points, squares])
     spread, of_itself = _kernel_sums(points, charges)

@@ -83,8 +83,11 @@ def _exchanged(draft: Path, target: Path) -> bool:
 def new_version(folder: Path) -> Iterator[Path]:
     """A draft of a folder with all that is in it, to be changed file by file; it takes its place as a whole.
 
-    Files are shared with the folder until they are written anew, which must be done by `atomic_file`.
+    Files are shared with the folder until they are written anew, which must be done by `atomic_file`. A folder that may
+    not be written to is not replaced either: a copy of it could not even be removed.
     """
+    if not os.access(folder, os.W_OK):
+        raise ConfigError(f"{folder}: it may not be changed: allow writing to it (`chmod -R u+w`), or edit a copy.")
     with new_folder(folder, replace=True) as draft:
         with writing_errors_named(str(folder)):
             shutil.copytree(folder, draft, symlinks=True, copy_function=_shared, dirs_exist_ok=True)

@@ -25,9 +25,12 @@ def pairs(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return apart, 1 / (1 + (apart**2).sum(axis=2))
 
 
-@pytest.mark.parametrize(("spread", "allowed"), [(1e-3, 1e-9), (1.0, 0.01), (10.0, 0.05), (40.0, 0.05)])
-def test_repulsion_is_that_of_all_pairs(spread: float, allowed: float) -> None:
-    points = np.random.default_rng(1).normal(scale=spread, size=(800, 2))
+@pytest.mark.parametrize(
+    ("rows", "spread", "allowed"),
+    [(800, 1e-3, 1e-9), (800, 1.0, 0.01), (800, 10.0, 0.05), (800, 40.0, 0.05), (5, 1.0, 1e-9), (5, 1e4, 1e-9)],
+)
+def test_repulsion_is_that_of_all_pairs(rows: int, spread: float, allowed: float) -> None:
+    points = np.random.default_rng(1).normal(scale=spread, size=(rows, 2))
     apart, near = pairs(points)
     exact = (apart * (near**2)[:, :, None]).sum(axis=1) / (near.sum() - len(points))
     error = np.abs(maps._push(points) - exact).max() / np.abs(exact).max()

@@ -245,3 +245,14 @@ def test_a_new_version_changes_no_file_of_the_old_one_before_its_time(tmp_path: 
     assert {path.name: path.read_text() for path in (tmp_path / "run").iterdir()} == {
         "kept": "x", "changed": "new", "more": "x",
     }  # fmt: skip
+
+
+def test_what_may_not_be_written_to_is_refused_before_anything_is_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "run").mkdir()
+    # Whoever runs the tests as root may write anywhere.
+    monkeypatch.setattr(os, "access", lambda path, mode: (Path(path), mode) != (tmp_path / "run", os.W_OK))
+    with pytest.raises(ConfigError, match="may not be changed"), new_version(tmp_path / "run"):
+        raise AssertionError("there is a draft")
+    assert os.listdir(tmp_path) == ["run"]

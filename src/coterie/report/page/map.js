@@ -151,10 +151,14 @@ class TextMap {
     const taken = [];
     this.labels.forEach((label, group) => {
       if (this.named && !this.named(group)) return;
-      const [x, y] = this.toScreen(label.x, label.y);
+      const [middle, level] = this.toScreen(label.x, label.y);
+      if (middle < 0 || middle > this.width || level < 0 || level > this.height) return;
       const half = context.measureText(label.text).width / 2 + 5;
+      if (2 * half > this.width - 4) return;
+      // A group at the edge has its name beside it rather than none.
+      const x = Math.min(Math.max(middle, half + 2), this.width - half - 2);
+      const y = Math.min(Math.max(level, 12), this.height - 12);
       const box = [x - half, y - 10, x + half, y + 10];
-      if (box[0] < 2 || box[2] > this.width - 2 || box[1] < 2 || box[3] > this.height - 2) return;
       if (taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])) return;
       taken.push(box);
       context.lineWidth = 4;

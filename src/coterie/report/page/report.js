@@ -233,7 +233,10 @@ class Report {
     const item = node("button", { type: "button", className: "text" },
       swatch(shapeName, colour),
       node("span", { className: "words-of", text: data.texts[point] }),
-      node("span", { className: "meta", text: `${group.name} · ${data.confidence[point].toFixed(2)}` }),
+      node("span", { className: "meta" },
+        node("span", { className: "name", text: group.name, title: group.name }),
+        node("span", { className: "sure", text: data.confidence[point].toFixed(2) }),
+      ),
     );
     const mark = () => this.map.mark(point);
     item.addEventListener("focus", mark);
