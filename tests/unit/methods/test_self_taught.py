@@ -159,6 +159,19 @@ def test_texts_with_wrong_labels_are_believed_less() -> None:
     assert (beta[wrong] < np.quantile(beta[~wrong], 0.1)).mean() > 0.9
 
 
+def test_only_a_long_h_is_shortened_before_it_is_classified() -> None:
+    model = adsl_of()
+    plain = model.classify
+    short, long = torch.tensor([[0.5, -1.0, 1.0]]), torch.tensor([[6.0, 0.0, 0.0]])
+    assert_close(model.scores(short), plain(short))
+    assert_close(model.scores(long), plain(long / 6 * 3**0.5))
+    assert_close(model.scores(1e6 * long), model.scores(long))
+    nothing = torch.zeros(1, 3, requires_grad=True)
+    model.scores(nothing).sum().backward()  # type: ignore[no-untyped-call]
+    assert nothing.grad is not None
+    assert nothing.grad.isfinite().all()
+
+
 def test_corrected_labels_are_better_than_the_first_ones() -> None:
     learner, made = watched(ADSL)
     method_of(learner, Given(TRUTH, noise=0.4), alpha=1.0).fit(TEXTS, 4)
