@@ -28,6 +28,7 @@ from coterie.methods.deep import TRAINED_HEAD
 from coterie.methods.nearest_centre import NearestCentre
 from coterie.persist import environment
 from coterie.persist.environment import code_digest
+from coterie.registry import Effort
 
 LIMIT_SECONDS = 240
 
@@ -293,6 +294,15 @@ def test_a_cell_knows_the_code_that_made_it(
     assert code_digest() == first
     (package / "a.py").write_text("two")
     assert code_digest() != first
+
+
+@pytest.mark.parametrize("effort", ["fast", "balanced"])  # one autoencoder, three of them
+def test_a_cell_knows_what_the_next_will_find_in_the_cache(
+    texts_file: dict[str, str], effort: Effort, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "cache"))
+    assert [run_cell(Cell("ae+kmeans", texts_file, effort=effort))["encoded"] for _ in range(2)] == [True, False]
+    assert not run_cell(Cell("tfidf+kmeans", texts_file))["encoded"]
 
 
 def test_fewer_rows_and_another_k(texts_file: dict[str, str]) -> None:
