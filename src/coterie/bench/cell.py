@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from coterie.types import Labels, Watch
 
 RUNNER_GONE = 3
-MADE_ONCE = ("encoding", "training (ae", "training (kate")
-"""Stages that are left out where the cache has what they make, without what says which of several it is."""
+MADE_ONCE = ("encoding", "training (ae)", "training (ae,", "training (kate)")
+"""Beginnings of stages that are left out where the cache has what they make."""
 Scores = dict[str, float]
 
 
@@ -78,7 +78,7 @@ def _measured(cell: Cell) -> dict[str, Any]:
         "k": k,
         "groups": len(set(fit.labels.tolist())),
         **cost,
-        "encoded": any(stage.partition(",")[0].rstrip(")") in MADE_ONCE for stage in seen),
+        "encoded": any(stage.startswith(MADE_ONCE) for stage in seen),
         "resumed": RESUMED in seen,
         "scores": scores,
         "evidence": fit.evidence,

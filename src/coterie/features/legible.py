@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -48,8 +49,8 @@ def unread_share(tokenizer: Tokenizer, texts: Sequence[str]) -> float:
     # Only the slower encoding says where in the text a token is.
     for text, encoding in zip(sample, tokenizer.encode_batch(sample), strict=True):
         lost, tokens_on = _where_unread(encoding, unknown_id)
-        for start, word in _words(text):
-            places = [start + place for place, sign in enumerate(word) if sign.isalpha()]
+        for word in re.finditer(r"\S+", text):
+            places = [place for place in range(*word.span()) if text[place].isalpha()]
             letters += len(places)
             spelled = len(places) >= SHORTEST_WORD
             unread += sum(
@@ -77,15 +78,6 @@ def _where_unread(encoding: Encoding, unknown_id: int | None) -> tuple[set[int],
         elif end - start == 1:
             tokens_on[start] += 1
     return lost, tokens_on
-
-
-def _words(text: str) -> list[tuple[int, str]]:
-    found, end = [], 0
-    for word in text.split():
-        start = text.index(word, end)
-        end = start + len(word)
-        found.append((start, word))
-    return found
 
 
 def _is_a_word_alone(letter: str) -> bool:
