@@ -88,10 +88,21 @@ def _show_warning(
         print(f"note: {message}", file=sys.stderr)
 
 
+def _let_threads_wait_briefly() -> None:
+    """Threads that wait for the next product spin for some microseconds and then sleep, unless the user has set this.
+
+    Without sleep, steps take several times as long when other programs want the cores; without spinning, on an idle
+    machine small products take longer to wake a thread than to compute (benchmarks/waiting_threads.py). Only GNU's
+    OpenMP, which torch has on Linux, knows the way between; others just sleep.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+        os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+
+
 def main() -> NoReturn:
     """Runs the command; a user sees a message and an exit code, never a traceback."""
-    # Threads that spin while they wait make a fit several times slower when other programs want the cores.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    _let_threads_wait_briefly()
     warnings.showwarning = _show_warning
     for stream in (sys.stdout, sys.stderr):
         # Where the terminal knows fewer characters than the texts have, a question mark is better than no answer.

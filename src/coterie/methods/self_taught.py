@@ -26,7 +26,6 @@ from coterie.engine.checkpoint import forget_checkpoints
 from coterie.engine.loop import Outcome
 from coterie.engine.phase import Model
 from coterie.engine.resumable import looked_at_by, train
-from coterie.engine.threads import one_thread
 from coterie.engine.workers import Workers
 from coterie.errors import InputError
 from coterie.features.two_views import space_of_words
@@ -48,8 +47,6 @@ Clusterer = Literal["ward", "kmeans"]
 EPOCHS = {"fast": 18, "balanced": 36, "full": 60}
 LEAST_STEPS = 300
 RESTARTS = 10
-FEWEST_WORDS_TO_SHARE = 1_000
-"""Of a step, for more than one thread."""
 TRAINED_NETWORK = "trained network"
 """What the groups in h are said to be on, in the evidence."""
 
@@ -201,12 +198,10 @@ class SelfTaught:
         model.begin(found)
         self.notes += model.remarks()
         key = self._key(texts, found, network)
-        words_in_step = model.batch_size * float(training_texts.tokens.lengths.mean())
-        with one_thread(words_in_step < FEWEST_WORDS_TO_SHARE):
-            outcome = train(
-                model.to(workers.device), network.network, training_texts, key, workers=workers,
-                judge=judge, seed=seed, truth=self.truth, watch=self.watch, keep_best=False, progress=progress,
-            )  # fmt: skip
+        outcome = train(
+            model.to(workers.device), network.network, training_texts, key, workers=workers,
+            judge=judge, seed=seed, truth=self.truth, watch=self.watch, keep_best=False, progress=progress,
+        )  # fmt: skip
         network.network.cpu()
         return key, outcome
 
