@@ -28,7 +28,7 @@ from coterie.engine.phase import Model, Phase
 from coterie.engine.workers import Workers
 from coterie.errors import ConfigError
 from coterie.features.bert import FEWEST_ROWS
-from coterie.features.tokens import Tokens, equal_length_batches, load_tokenizer
+from coterie.features.tokens import Tokens, equal_length_batches
 from coterie.features.words import words_of
 from coterie.nn.masked_head import TiedHead
 from coterie.nn.texts import StillTexts
@@ -105,9 +105,9 @@ class CorpusMaskedLM:
         settings = f"{encoder.precision} max_length={encoder.max_length} torch={torch.__version__}"
         return f"corpus-head {VERSION} {encoder.checkpoint.fingerprint} {settings} texts={digest_of(self.texts)}"
 
-    @cached_property
+    @property
     def tokenizer(self) -> Tokenizer:
-        return load_tokenizer(self.encoder.checkpoint)
+        return self.encoder.tokenizer
 
     @cached_property
     def mask_id(self) -> int:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from coterie.augment.vocabulary import input_matrix, whole_words
 from coterie.errors import ConfigError
-from coterie.features.tokens import load_tokenizer
 from coterie.types import Matrix
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ class NeighbourSynonyms:
     @cached_property
     def _vocabulary(self) -> tuple[list[str], Matrix]:
         """The lower-case words and their unit vectors; of film and Film in one vocabulary, film's."""
-        tokenizer = load_tokenizer(self.encoder.checkpoint)
+        tokenizer = self.encoder.tokenizer
         ids: dict[str, int] = {}
         for index, word in sorted(whole_words(tokenizer).items()):
             if word == word.lower() or word.lower() not in ids:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coterie.features.tokens import load_tokenizer
 from coterie.features.transformer import encoder_of
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def notes_on_reading(features: object, texts: Sequence[str]) -> list[str]:
     encoder = encoder_of(features)
     if encoder is None:
         return []
-    share = unread_share(load_tokenizer(encoder.checkpoint), texts)
+    share = unread_share(encoder.tokenizer, texts)
     if share < ILLEGIBLE:
         return []
     return [

@@ -76,11 +76,16 @@ class TransformerEncoder:
 
     def __getstate__(self) -> dict[str, Any]:
         # What was loaded is read again from the checkpoint, in this process or the next.
-        return {name: value for name, value in self.__dict__.items() if name not in ("checkpoint", "_model")}
+        loaded = ("checkpoint", "tokenizer", "_model")
+        return {name: value for name, value in self.__dict__.items() if name not in loaded}
 
     @cached_property
     def checkpoint(self) -> Checkpoint:
         return find_checkpoint(self.name)
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        return load_tokenizer(self.checkpoint)
 
     def encode(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
         """One unit vector a text, in order; equal texts are encoded once."""
@@ -111,7 +116,7 @@ class TransformerEncoder:
 
     def tokens(self, texts: Sequence[str], progress: Progress = silent) -> Tokens:
         """The texts as this encoder reads them, cut to its longest length."""
-        return tokenize(self._model.tokenizer, check_texts(texts), self.longest, progress)
+        return tokenize(self.tokenizer, check_texts(texts), self.longest, progress)
 
     def hidden_states(self, ids: NDArray[np.int64]) -> Tensor:
         """The last hidden state of every token of texts of one length, a text a row; no text sees the others."""
@@ -124,7 +129,7 @@ class TransformerEncoder:
         texts = check_texts(texts)
         place: dict[str, int] = {}
         index = np.array([place.setdefault(text, len(place)) for text in texts], dtype=np.int64)
-        tokens = tokenize(self._model.tokenizer, list(place), self.longest, progress)
+        tokens = tokenize(self.tokenizer, list(place), self.longest, progress)
         vectors = self._cached(tokens, progress) if cache else self._all(tokens, progress)
         return vectors if len(place) == len(texts) else vectors[index]
 
@@ -234,7 +239,6 @@ def encoder_of(features: object) -> TransformerEncoder | None:
 class _Loaded:
     """Ids of shape (texts, length) to hidden states; at most `longest` tokens, `width` numbers each."""
 
-    tokenizer: Tokenizer
     forward: Callable[[Tensor], Tensor]
     longest: int
     width: int
@@ -255,10 +259,9 @@ def _load(checkpoint: Checkpoint, int8: bool, tuned: Tuned) -> _Loaded:
     from coterie.features.bert import load_bert
     from coterie.features.other_families import load_other
 
-    tokenizer = load_tokenizer(checkpoint)
     try:
         model = load_bert(checkpoint, int8, tuned) or load_other(checkpoint, int8, tuned)
-        return _Loaded(tokenizer, model, model.longest, model.width)
+        return _Loaded(model, model.longest, model.width)
     except CoterieError:
         raise
     except Exception as error:
