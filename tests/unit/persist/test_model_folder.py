@@ -49,6 +49,18 @@ def test_missing_model(tmp_path: Path) -> None:
         TextClusterer.load(tmp_path)
 
 
+def test_a_run_names_the_model_in_it(saved: Path) -> None:
+    with pytest.raises(ModelFormatError, match=f"Give {saved}"):
+        TextClusterer.load(saved.parent)
+
+
+def test_what_cannot_be_read_is_named(saved: Path) -> None:
+    (saved / "model.json").unlink()
+    (saved / "model.json").mkdir()
+    with pytest.raises(ModelFormatError, match=r"model\.json: cannot be read"):
+        TextClusterer.load(saved)
+
+
 def test_another_format_version(saved: Path) -> None:
     document = json.loads((saved / "model.json").read_text())
     (saved / "model.json").write_text(json.dumps(document | {"format": 99}))
