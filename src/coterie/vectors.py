@@ -16,6 +16,11 @@ ROWS_AT_ONCE = 512
 def unit_rows(rows: NDArray[Any]) -> NDArray[Any]:
     """Rows scaled to length 1; rows of zeros stay zeros."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    beyond = np.isinf(lengths[:, 0])
+    if beyond.any():  # the squares overflow, where the numbers themselves need not
+        rows = rows.copy()
+        rows[beyond] /= np.abs(rows[beyond]).max(axis=1, keepdims=True)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1), dtype=rows.dtype)
 
 

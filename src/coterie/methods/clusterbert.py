@@ -46,6 +46,8 @@ FEWEST_STEPS = 120
 """A head that begins from nothing needs about as many to know all groups: small sets have smaller batches for it, and
 where those are `SMALLEST_BATCH` already, more epochs."""
 SMALLEST_BATCH = 64
+BESIDE_RECONSTRUCTION = ("adaptation_epochs", "told_every", "lambda_clustering", "lambda_hardening")
+"""Settings that mean something only where texts are rebuilt: a share of a single loss is none."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +61,15 @@ class ClusterBERTSettings(TSDAESettings):
     hardening_epochs: int | None = None
     ablation: Literal["no-reconstruction"] | None = None
     of_trained_encoder: ClassVar[tuple[str, ...]] = (
-        *TSDAESettings.of_trained_encoder, "adaptation_epochs", "told_every", "ablation",
+        *TSDAESettings.of_trained_encoder, *BESIDE_RECONSTRUCTION, "ablation",
     )  # fmt: skip
 
     def idle(self) -> dict[str, str]:
-        rebuilding = ("adaptation_epochs", "told_every") if self.ablation else ()
-        clustering = ("round_epochs", "lambda_clustering") if self.rounds == 0 else ()
+        rebuilding = BESIDE_RECONSTRUCTION if self.ablation else ()
         hardening = ("lambda_hardening",) if self.hardening_epochs == 0 else ()
         return {
             **super().idle(),
             **dict.fromkeys(rebuilding, f"ablation={self.ablation}"),
-            **dict.fromkeys(clustering, "rounds=0"),
             **dict.fromkeys(hardening, "hardening_epochs=0"),
         }
 

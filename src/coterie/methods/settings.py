@@ -43,7 +43,7 @@ class Range:
 ANY, FROM_ONE, DIVISOR, SHARE = Range(), Range(1), Range(above=True), Range(most=1)
 RANGES = {
     **dict.fromkeys(["batch_size", "dimensions", "interval", "layers", "max_words", "neighbours"], FROM_ONE),
-    **dict.fromkeys(["round_epochs", "told_every", "topics", "words"], FROM_ONE),
+    **dict.fromkeys(["round_epochs", "rounds", "told_every", "topics", "words"], FROM_ONE),
     **dict.fromkeys(["alpha", "balance", "epsilon", "tau_cluster", "tau_instance", "temperature"], DIVISOR),
     **dict.fromkeys(["augment_rate", "delta", "threshold"], SHARE),
     **dict.fromkeys(["lambda_clustering", "lambda_hardening", "masked_share"], Range(most=1, above=True)),

@@ -353,6 +353,7 @@ def test_the_ablation_trains_without_a_first_stage(
 @pytest.mark.parametrize(
     ("method", "settings", "said"),
     [
+        ("clusterbert", {"rounds": 0}, "rounds=0 .* give a whole number from 1 on"),
         ("clusterbert", {"lambda_clustering": 3}, "lambda_clustering=3 .* give a number above 0 and at most 1"),
         ("clusterbert", {"lambda_hardening": 0}, "lambda_hardening=0 .* give a number above 0 and at most 1"),
         ("clusterbert", {"augment_rate": 2}, "augment_rate=2 .* give a number from 0 to 1 or none"),
