@@ -24,6 +24,10 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def test_the_run_comes_first(refused: Callable[..., str], small_fit: Any) -> None:
+    assert refused("edit", "merge", small_fit.folder, 0, 1) == "the run comes first: `coterie edit RUN merge ...`"
+
+
 def test_edits_one_after_the_other_and_all_taken_back(
     run_cli: Cli, small_fit: Any, small_run: Path, no_sockets: dict[str, str], tmp_path: Path
 ) -> None:

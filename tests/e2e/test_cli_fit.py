@@ -320,6 +320,49 @@ def test_interrupt_ends_with_a_word_and_leaves_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_interrupt_while_the_program_is_loaded(tmp_path: Path) -> None:
+    stopped_early = (
+        "import sys\n"
+        "class Stopping:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'coterie.cli.app':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Stopping())\n"
+        "from coterie.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", stopped_early], capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"coterie: stopped.\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams(closed: str, tmp_path: Path) -> None:
+    """The run is written all the same, and what is meant for one stream never goes to another."""
+    (tmp_path / "in.csv").write_text("message\nlate parcel\nlost parcel\nwrong bill\nhigh bill\n", encoding="utf-8")
+    command = f"{sys.executable} -m coterie fit in.csv --k 2 --method tfidf+kmeans --out run --json {closed}"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, timeout=120)
+    assert done.returncode == 0
+    assert (tmp_path / "run" / "config.json").exists()
+    if closed == "2>&-":
+        assert len(json.loads(done.stdout)["clusters"]) == 2
+    else:
+        assert done.stdout == b""
+    assert b"this should not happen" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there file names are any bytes")
+def test_a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
+    file = os.fsencode(tmp_path) + b"/caf\xe9.csv"
+    Path(os.fsdecode(file)).write_text("message\nlate parcel\nlost parcel\nwrong bill\nhigh bill\n", encoding="utf-8")
+    out = os.fsencode(tmp_path / "run")
+    command = [os.fsencode(sys.executable), b"-m", b"coterie", b"fit", file, b"--k", b"2", b"--method", b"tfidf+kmeans"]
+    done = subprocess.run([*command, b"--out", out], capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))["input"]["name"].endswith("caf\ufffd.csv")
+
+
 KILLED_WHILE_WRITING = """
 import os, signal, sys
 import coterie.persist.new_run as run

@@ -105,6 +105,41 @@ def test_standard_input_without_columns_is_told_to_be_plain_text(run_cli: Cli, s
     assert "note: standard input is read as plain text, one text a line" in done.err
 
 
+@pytest.mark.parametrize("quoted", [False, True])
+def test_standard_input_of_one_column_has_a_header(run_cli: Cli, small_fit: Any, quoted: bool) -> None:
+    texts = ["I was billed twice, again", "The app\ncrashes"] if quoted else ["I was billed twice", "The app crashes"]
+    column = small_fit.json("config.json")["input"]["text_column"]
+    lines = [column, *(f'"{text}"' if quoted else text for text in texts)]
+    done = run_cli("predict", small_fit.folder, "-", "--quiet", stdin="\n".join(lines).encode())
+    assert (done.code, done.err) == (0, "")
+    assert read_csv(io.StringIO(done.out))[column].to_list() == texts
+
+
+def test_lines_with_tabs_in_plain_text_are_told_of(run_cli: Cli, small_fit: Any, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("id\tmessage\n1\tI was billed twice\n", encoding="utf-8")
+    done = run_cli("predict", small_fit.folder, tmp_path / "in.txt")
+    assert done.code == 0
+    assert "every line has a tab, and is read as one text" in done.err
+    assert ".tsv" in done.err
+
+
+def test_the_column_of_the_fit_in_other_letters(
+    table_bytes: TableBytes, run_cli: Cli, small_fit: Any, texts: list[str], tmp_path: Path
+) -> None:
+    column = small_fit.json("config.json")["input"]["text_column"]
+    table = pl.DataFrame({column.upper(): texts, "note": texts[::-1]})
+    done = run_cli("predict", small_fit.folder, "-", "--quiet", stdin=table_bytes("in.csv", table))
+    assert done.code == 0
+    assert done.err == (f"note: standard input has no column {column!r}: the texts are those of {column.upper()!r}\n")
+    assert read_csv(io.StringIO(done.out))["cluster"].to_list() == small_fit.table()["cluster"].to_list()
+    other = table_bytes("in.csv", table.rename({column.upper(): "words"}))
+    (tmp_path / "other.csv").write_bytes(other)
+    done = run_cli("predict", small_fit.folder, tmp_path / "other.csv", "--quiet")
+    assert done.code == 2
+    assert f"has no column {column!r}, that of the fit. " in done.err
+    assert "2 columns look like text" in done.err
+
+
 def test_only_column_or_a_named_one_is_used(
     table_bytes: TableBytes, run_cli: Cli, small_fit: Any, texts: list[str]
 ) -> None:

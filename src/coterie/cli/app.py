@@ -104,6 +104,8 @@ def main() -> NoReturn:
     """Runs the command; a user sees a message and an exit code, never a traceback."""
     _let_threads_wait_briefly()
     warnings.showwarning = _show_warning
+    # A stream that the shell has closed is None, and what is printed to None goes to standard output.
+    sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         # Where the terminal knows fewer characters than the texts have, a question mark is better than no answer.
         if isinstance(stream, io.TextIOWrapper):

@@ -12,12 +12,33 @@ from typing import TYPE_CHECKING, Any
 from coterie.data.messages import so_many_texts
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from coterie.data.tables import TableReader
     from coterie.types import Progress
 
 SECONDS_BETWEEN_LINES = 10.0
 EXAMPLES_SHOWN = 2
 WORDS_SHOWN = 8
-PLAIN_INPUT = "note: standard input is read as plain text, one text a line"
+LINES_LOOKED_AT = 20
+
+
+def say_how_plain_text_is_read(table: TableReader, sample: pl.DataFrame) -> None:
+    """Where nothing but its content told that a table is plain text, or where plain text may have columns."""
+    from coterie.data.formats import format_of_name
+    from coterie.data.text_tables import PlainTextTable
+
+    if not isinstance(table, PlainTextTable):
+        return
+    if format_of_name(table.name) is None:
+        print(f"note: {table.name} is read as plain text, one text a line", file=sys.stderr)
+    tabs = sample.head(LINES_LOOKED_AT).to_series().str.count_matches("\t").unique().to_list()
+    if len(tabs) == 1 and tabs[0] > 0:
+        print(
+            f"note: {table.name}: every line has a tab, and is read as one text. If that is between columns, "
+            "give the file a name that ends in .tsv",
+            file=sys.stderr,
+        )
 
 
 def is_over(done: int, total: int) -> bool:

@@ -21,10 +21,17 @@ app = typer.Typer(no_args_is_help=True)
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 
 
+def _is_a_run(given: Path) -> Path:
+    """The run comes before what is done to it; the other way round sounds as natural."""
+    if any(command.callback and command.callback.__name__ == str(given) for command in app.registered_commands):
+        raise ConfigError(f"the run comes first: `coterie edit RUN {given} ...`")
+    return given
+
+
 @app.callback()
 def edit(
     context: typer.Context,
-    run: Annotated[Path, typer.Argument(help="The run folder of a fit.")],
+    run: Annotated[Path, typer.Argument(help="The run folder of a fit.", callback=_is_a_run)],
 ) -> None:
     """Merge, split and name the groups of a run: labels, report and predictions follow. Undo takes back the last."""
     context.obj = run

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.console import PLAIN_INPUT, StageTimes, print_group, print_json, progress_on_stderr
+from coterie.cli.console import StageTimes, print_group, print_json, progress_on_stderr, say_how_plain_text_is_read
 from coterie.cli.findings import check_shown_columns, print_content, print_shares
 from coterie.data.messages import texts_in_groups
 from coterie.errors import ConfigError, StoppedError
@@ -137,15 +137,13 @@ def _setting(written: str) -> tuple[str, Any]:
         return name.strip(), value
 
 
-def _say_which(column: str, table: TableReader, file: str) -> None:
-    """Of a column that nobody named, unless its name says all, and of standard input that has none."""
-    from coterie.data.sources import STANDARD_STREAM
-    from coterie.data.text_tables import PLAIN_TEXT_COLUMN, PlainTextTable
+def _say_which(column: str, table: TableReader, frame: pl.DataFrame) -> None:
+    """Of a column that nobody named, unless its name says all, and of lines that have none."""
+    from coterie.data.text_tables import PLAIN_TEXT_COLUMN
 
     if column != PLAIN_TEXT_COLUMN:
         print(f"note: the texts are those of {column!r}; `--text NAME` names another column", file=sys.stderr)
-    elif file == STANDARD_STREAM and isinstance(table, PlainTextTable):
-        print(PLAIN_INPUT, file=sys.stderr)
+    say_how_plain_text_is_read(table, frame)
 
 
 def _read(
@@ -170,7 +168,7 @@ def _read(
         frame = table.read()
     column = choose_text_column(frame, text, name)
     if text is None and tell:
-        _say_which(column, table, file)
+        _say_which(column, table, frame)
     if truth is not None:
         values_of(frame, check_column(frame, truth, name), name)
     check_shown_columns(frame, column, name, time_column, by_column)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.console import PLAIN_INPUT, progress_on_stderr
-from coterie.errors import ConfigError
+from coterie.cli.console import progress_on_stderr, say_how_plain_text_is_read
+from coterie.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from coterie.data.tables import TableReader
 
 ROWS_AT_ONCE = 8192
@@ -30,10 +32,8 @@ def predict(
 ) -> None:
     """Put new texts into the groups of a run: every input column, cluster and confidence. Memory does not grow."""
     from coterie.data.check import texts_of
-    from coterie.data.columns import choose_text_column
     from coterie.data.readers import open_table
     from coterie.data.sources import STANDARD_STREAM
-    from coterie.data.text_tables import PlainTextTable
     from coterie.data.writers import table_writer
     from coterie.persist.new_run import check_names_free, with_answers
     from coterie.persist.run import Run
@@ -44,20 +44,18 @@ def predict(
         # os.path, because a Path of a name that no file can have raises instead of not being there.
         if os.path.exists(out) and os.path.exists(file) and os.path.samefile(out, file):
             raise ConfigError(f"{out}: these are the texts to be sorted. Give `--out` another name, so that they stay.")
-    with open_table(file) as table:
+    with open_table(file, finished.text_column) as table:
         check_names_free(table.columns, table.name, finished.outliers_below)
         wanted = text or (finished.text_column if finished.text_column in table.columns else None)
-        if file == STANDARD_STREAM and isinstance(table, PlainTextTable) and not quiet:
-            print(PLAIN_INPUT, file=sys.stderr)
         model = None
         with progress_on_stderr(quiet) as progress, table_writer(out) as writer:
             done = 0
             progress("predicting", 0, 0)
             for batch in table.batches(ROWS_AT_ONCE):
-                column = choose_text_column(batch, wanted, table.name)
-                if column != wanted:
-                    _say_which(column, finished.text_column, table)
-                    wanted = column
+                column = wanted or _column_like(finished.text_column, batch, table)
+                if not done and not quiet:
+                    say_how_plain_text_is_read(table, batch)
+                wanted = column
                 texts = texts_of(batch, column, table.name, first_row=done + 1)
                 model = model or finished.model()  # the first rows are sound, so it is worth loading
                 writer.write(with_answers(batch, model.answers(texts), finished.outliers_below))
@@ -66,7 +64,16 @@ def predict(
             progress("predicting", done, done)
 
 
-def _say_which(column: str, of_the_fit: str, table: TableReader) -> None:
-    """A column that nobody named is no surprise where there is only one."""
-    if len(table.columns) > 1:
-        print(f"note: {table.name} has no column {of_the_fit!r}: the texts are those of {column!r}", file=sys.stderr)
+def _column_like(of_the_fit: str, sample: pl.DataFrame, table: TableReader) -> str:
+    """The column to take where that of the fit is missing: of the same name but for its case, or the one with texts."""
+    from coterie.data.columns import choose_text_column
+
+    alike = [column for column in table.columns if column.casefold() == of_the_fit.casefold()]
+    missing = f"{table.name} has no column {of_the_fit!r}"
+    try:
+        column = alike[0] if len(alike) == 1 else choose_text_column(sample, None, table.name)
+    except InputError as error:
+        raise InputError(f"{missing}, that of the fit. {error}") from error
+    if len(table.columns) > 1:  # no surprise where there is only one
+        print(f"note: {missing}: the texts are those of {column!r}", file=sys.stderr)
+    return column

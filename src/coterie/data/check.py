@@ -58,7 +58,7 @@ def texts_of(frame: pl.DataFrame, column: str, name: str, first_row: int = 1) ->
 
 def values_of(frame: pl.DataFrame, column: str, name: str) -> list[str]:
     """Give the cells of a column of true groups or labels as text; an empty one is an error."""
-    values = [None if value is None else str(value) for value in frame.get_column(column)]
+    values = [None if is_missing(value) else str(value) for value in frame.get_column(column)]
     empty = next((row for row, value in enumerate(values, start=1) if value is None or not value.strip()), None)
     if empty is not None:
         raise InputError(f"{name}: {place(empty)}, column {shown(column)} is empty. Fill it in, or remove such rows.")

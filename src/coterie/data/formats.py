@@ -6,6 +6,7 @@ import codecs
 import csv
 import io
 import re
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import PurePath
 
@@ -53,6 +54,7 @@ _FOREIGN_SIGNATURES = (
     (b"\xfd7zXZ\0", "xz-compressed", "unpack it with `unxz`"),
     (b"\x28\xb5\x2f\xfd", "zstd-compressed", "unpack it with `unzstd`"),
 )
+_JSON = re.compile(r'\s*(\{|\[\s*[{"\]])')
 # UTF-32 first: its little-endian mark starts with the one of UTF-16.
 _WIDE_MARKS = (
     (codecs.BOM_UTF32_LE, "UTF-32"),
@@ -75,35 +77,45 @@ def format_of_name(name: str | PurePath) -> Format | None:
     return FORMAT_OF_SUFFIX.get(path.suffix.lower())
 
 
-def sniff_format(head: bytes) -> Format:
-    """Tell the format from the first (decompressed) bytes; what has no structure is plain text."""
+def sniff_format(head: bytes, column: str | None = None) -> Format:
+    """Tell the format from the first (decompressed) bytes; what has no structure is plain text.
+
+    A first line that is `column` and no more is the header of a table of one column.
+    """
     if head.startswith(PARQUET_MAGIC):
         return Format.PARQUET
     text = head.removeprefix(codecs.BOM_UTF8).decode("utf-8", errors="replace").lstrip("\r\n")
-    if text.lstrip().startswith("{"):
+    if _JSON.match(text):  # a list too, so that its reader can say what to do with it
         return Format.JSONL
-    header = re.split("[\r\n]", text, maxsplit=1)[0]  # not splitlines, which also breaks at U+2028 and others
+    lines = re.split("(?<=\n)|(?<=\r)(?!\n)", text)  # not splitlines, which also breaks at U+2028 and others
+    header, cut_off = lines[0].rstrip("\r\n"), len(head) >= SNIFF_BYTES
     if "\t" in header:
         return Format.TSV
-    separator = separator_of(header)
-    if separator in header and _looks_like_csv(text, separator, cut_off=len(head) >= SNIFF_BYTES):
+    separator = separator_of(lines[: 1 + SNIFFED_RECORDS])
+    if separator in header and _looks_like_csv(text, separator, cut_off):
+        return Format.CSV
+    if header.strip('"') == column or _is_one_column(text, cut_off):
         return Format.CSV
     return Format.TEXT
 
 
-def separator_of(header: str) -> str:
-    """What is between the cells of a CSV file with this first line.
+def separator_of(lines: Sequence[str]) -> str:
+    """What is between the cells of a CSV file that begins with these lines, the first of them its header.
 
     A semicolon, a tab or a bar where that makes names of several columns and no comma stands outside quotes:
-    spreadsheets write a semicolon in countries where the comma is in the numbers.
+    spreadsheets write a semicolon in countries where the comma is in the numbers. Where one does, whatever gives the
+    rows as many cells as the header, and the header the most.
     """
-    if "," in re.sub('"[^"]*"', "", header):
-        return ","
-    try:
-        cells = {mark: next(csv.reader([header.rstrip("\r\n")], delimiter=mark), [""]) for mark in OTHER_SEPARATORS}
-    except csv.Error:
-        return ","
-    return next((mark for mark, names in cells.items() if _are_columns(names)), ",")
+    others = [mark for mark in OTHER_SEPARATORS if _are_columns(next(iter(_records(lines[:1], mark)), []))]
+    if not others or "," not in re.sub('"[^"]*"', "", lines[0]):
+        return next(iter(others), ",")
+    widths = {}
+    for mark in (",", *others):
+        records = _records(lines, mark)
+        # The last one may go on in lines that are not here.
+        if records and {len(cells) for cells in records[:-1]} == {len(records[0])}:
+            widths[mark] = len(records[0])
+    return max(widths, key=widths.__getitem__, default=",")
 
 
 def refuse_foreign(head: bytes, name: str) -> None:
@@ -123,16 +135,29 @@ def refuse_foreign(head: bytes, name: str) -> None:
 
 def _looks_like_csv(text: str, separator: str, cut_off: bool) -> bool:
     """Several records with equally many cells, under a header of names."""
-    try:
-        records = [cells for cells in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if cells]
-    except csv.Error:
-        return False
-    if cut_off:
+    records = _records(io.StringIO(text, newline=""), separator)
+    if cut_off and records:
         records.pop()
     records = records[:SNIFFED_RECORDS]
     if len(records) < 2 or len({len(cells) for cells in records}) != 1:
         return False
     return _are_names(records[0])
+
+
+def _is_one_column(text: str, cut_off: bool) -> bool:
+    """Under a single word, cells in quotes as CSV has them, and no other cell beside any."""
+    records = _records(io.StringIO(text, newline=""), ",", strict=not cut_off)
+    if len(records) < 2 or any(len(cells) != 1 for cells in records):
+        return False
+    return re.fullmatch(r"[\w-]+", records[0][0]) is not None and re.search('[\r\n]"', text) is not None
+
+
+def _records(lines: Iterable[str], separator: str, strict: bool = False) -> list[list[str]]:
+    """The cells of every line that has some; none where this cannot be CSV."""
+    try:
+        return [cells for cells in csv.reader(lines, delimiter=separator, strict=strict) if cells]
+    except csv.Error:
+        return []
 
 
 def _are_columns(header: list[str]) -> bool:

@@ -142,6 +142,13 @@ def _fits(value: Scalar, kind: Kind) -> bool:
     return abs(value) <= _EXACT_FLOAT_END
 
 
+_SPREAD_OUT = {
+    "[": ' (a file that is one list: `jq -c ".[]"` takes it apart)',
+    "{": " (objects over several lines: `jq -c .` puts each on one)",
+}
+"""By what stands alone in a line."""
+
+
 def _parse(line: str, name: str, where: str) -> dict[str, Scalar]:
     check_cell(line, name, where)
     try:
@@ -151,7 +158,7 @@ def _parse(line: str, name: str, where: str) -> dict[str, Scalar]:
     except json.JSONDecodeError as error:
         raise InputError(
             f"{name}: {where} is not valid JSON: {error.msg} at character {error.colno:,}. "
-            "Each line must be one whole JSON object."
+            f"Each line must be one whole JSON object{_SPREAD_OUT.get(line.strip(), '')}."
         ) from error
     except RecursionError as error:
         raise InputError(f"{name}: {where} is nested too deeply. Flatten the object.") from error

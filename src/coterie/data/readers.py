@@ -23,24 +23,25 @@ _TEXT_READERS: dict[Format, Callable[[str, io.TextIOBase, Callable[[], None]], T
 }
 
 
-def open_table(source: str | os.PathLike[str]) -> TableReader:
+def open_table(source: str | os.PathLike[str], column: str | None = None) -> TableReader:
     """Open a table; its header is checked, and that there is a first row, before this returns.
 
     The format is told by the suffix (.csv, .tsv, .tab, .jsonl, .ndjson, .parquet, .txt, each also with
-    .gz), or by the first bytes where the suffix is another one or the source is `-`, standard input.
+    .gz), or by the first bytes where the suffix is another one or the source is `-`, standard input; there a
+    `column` that is expected tells a header of one column from a text.
     """
     opened = open_source(source)
     try:
-        return _reader_of(opened)
+        return _reader_of(opened, column)
     except BaseException:
         opened.close()
         raise
 
 
-def _reader_of(source: Source) -> TableReader:
+def _reader_of(source: Source, column: str | None) -> TableReader:
     if not source.head:
         raise empty_error(source.name)
-    table_format = format_of_name(source.name) or sniff_format(source.head)
+    table_format = format_of_name(source.name) or sniff_format(source.head, column)
     if table_format is Format.PARQUET:
         return ParquetTable(source)
     refuse_foreign(source.head, source.name)

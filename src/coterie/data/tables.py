@@ -96,7 +96,7 @@ def check_cell(cell: str, name: str, where: str) -> None:
         byte = ord(cell[position]) - _ESCAPED_BYTE
         raise InputError(
             f"{name}: {where} holds the byte 0x{byte:02X}, which is not UTF-8. Save the file as UTF-8 "
-            "(in Excel: 'CSV UTF-8'), or convert it, e.g. with `iconv -f latin1 -t utf-8`."
+            "(in Excel: 'CSV UTF-8'), or convert it, e.g. with `iconv -f WINDOWS-1252 -t UTF-8`."
         )
     if "\0" in cell:
         raise InputError(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from coterie.data.formats import separator_of
+from coterie.data.formats import SNIFFED_RECORDS, separator_of
 from coterie.data.messages import place, shown
 from coterie.data.tables import (
     TableReader,
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 MAX_CELL_CHARS = 16 * 1024 * 1024
 MAX_LINE_CHARS = 64 * 1024 * 1024
+TITLE_ABOVE = (
+    "The first line must name the columns: take out a title above them, and put cells that hold a separator or a line "
+    "break in double quotes."
+)
 PLAIN_TEXT_COLUMN = "text"
 _LINE_ENDS = "\r\n"
 
@@ -83,7 +87,7 @@ class _RecordTable(TableReader):
         found, expected = len(record.cells), len(self.columns)
         return InputError(
             f"{self.name}: {where} has {found:,} {_cells(found)}, but the header has {expected:,}. "
-            + self._how_to_mend_ragged()
+            + (TITLE_ABOVE if record.row == 1 and found > expected else self._how_to_mend_ragged())
         )
 
     def _how_to_mend_ragged(self) -> str:
@@ -161,7 +165,8 @@ def _opening(lines: Iterator[str]) -> tuple[list[str], str]:
         if told:
             return opening, told[1]
         if content:
-            return opening, separator_of(line)
+            ahead = list(islice(lines, SNIFFED_RECORDS))
+            return opening + ahead, separator_of([line, *ahead])
     return opening, ","
 
 

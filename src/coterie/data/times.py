@@ -20,6 +20,7 @@ UNDERSTOOD = (
 MOST_YEARS = 1_000
 
 _ISO = re.compile(r"[\dW-]{7,10}([Tt ]\S+)?")
+_ZONE_APART = re.compile(r" ?UTC$| (?=(Z|[+-]\d{2}:?\d{2})$)")
 _MONTH = re.compile(r"\d{4}-\d{2}")
 _YEAR = re.compile(r"[12]\d{3}")
 _SECONDS = re.compile(r"\d{9,10}")
@@ -109,6 +110,7 @@ def _read_text(text: str) -> tuple[date, Precision] | None:
         return datetime.fromtimestamp(int(text), UTC).date(), "day"
     if _MILLISECONDS.fullmatch(text):
         return datetime.fromtimestamp(int(text) // 1000, UTC).date(), "day"
+    text = _ZONE_APART.sub("", text)
     if not _ISO.fullmatch(text):
         return None
     return datetime.fromisoformat(text).date(), "week" if "W" in text else "day"

@@ -197,6 +197,8 @@ def _as_texts(values: Any) -> list[str | None]:
     import polars as pl
 
     if isinstance(values, pl.Series):  # as in a file that polars writes
+        if values.dtype.is_float():
+            values = values.fill_nan(None)
         values = text_cells(values.to_frame()).to_series().cast(pl.String)
     cells = as_cells(values, "values")
     return [None if is_missing(cell) or not str(cell).strip() else str(cell) for cell in cells]

@@ -16,6 +16,11 @@ class Kate(nn.Module):
         self.bias, self.out_bias = nn.Parameter(torch.zeros(topics)), nn.Parameter(torch.zeros(width))
         self.winners, self.energy = winners, energy
 
+    @torch.no_grad()
+    def expect(self, means: Tensor) -> None:
+        """Before it has learnt anything, it says of every text what all of them have on average."""
+        self.out_bias.copy_(torch.logit(means, eps=1e-4))
+
     def encode(self, x: Tensor) -> Tensor:
         """Without competition, as a finished model is used."""
         return torch.tanh(functional.linear(x, self.weight, self.bias))

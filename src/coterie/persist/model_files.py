@@ -22,6 +22,8 @@ def read_document(folder: Path) -> dict[str, Any]:
         inside = folder / "model"
         hint = f"Give {inside}." if (inside / DOCUMENT).exists() else "Give a model folder."
         raise ModelFormatError(f"{folder}: no model is here ({DOCUMENT} is missing). {hint}") from error
+    except NotADirectoryError as error:
+        raise ModelFormatError(f"{folder}: this is a file, not a model. Give a model folder.") from error
     except (OSError, ValueError, RecursionError) as error:
         raise ModelFormatError(f"{path}: cannot be read ({error}): fit again, or use a copy") from error
     version = document.get("format") if isinstance(document, dict) else None

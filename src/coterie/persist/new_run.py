@@ -187,7 +187,8 @@ def _config(
         "options": plain_parameters(clustering.model),
         "outliers_below": outliers_below,
         "input": {
-            "name": input_name,
+            # A name may have bytes that are no letters, which JSON cannot hold.
+            "name": os.fsencode(input_name).decode("utf-8", errors="replace"),
             "rows": len(frame),
             "columns": frame.columns,
             "text_column": text_column,

@@ -66,8 +66,10 @@ class Run:
             config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
             version = config["format"]
         except (OSError, ValueError, KeyError, TypeError) as error:
+            inside = folder.name == "model" and (folder.parent / "config.json").exists()
+            hint = f"Give {folder.parent}." if inside else "Give a run folder."
             raise ModelFormatError(
-                f"{folder}: no finished run is here (config.json: {fault(error)}). Give a run folder."
+                f"{folder}: no finished run is here (config.json: {fault(error)}). {hint}"
             ) from error
         if version != FORMAT_VERSION:
             raise ModelFormatError(

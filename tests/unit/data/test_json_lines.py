@@ -112,6 +112,15 @@ def test_json_list_is_explained(tmp_path: Path) -> None:
     assert "jq -c" in error_of(path)
 
 
+@pytest.mark.parametrize(("first", "advice"), [("[", 'jq -c ".[]"'), ("{", "jq -c .`")])
+def test_json_over_several_lines_is_explained(tmp_path: Path, first: str, advice: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(f'{first}\n  "a": 1\n', encoding="utf-8")
+    message = error_of(path)
+    assert "row 1 (line 1) is not valid JSON" in message
+    assert advice in message
+
+
 def test_same_key_twice(tmp_path: Path) -> None:
     assert "row 1 (line 1) cannot be used: the key 'a' is there twice" in error_of(
         put(tmp_path, '{"a": 1, "b": 2, "a": 3}')

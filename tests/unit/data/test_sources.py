@@ -183,10 +183,25 @@ def test_limits_are_the_promised_ones() -> None:
         (b"hello\nworld\n", Format.TEXT),
         (b"\n\n", Format.TEXT),
         (b"caf\xe9\n", Format.TEXT),
+        (b'[{"text": "x"}]', Format.JSONL),  # whose reader says how to take it apart
+        (b"[\n  {\n", Format.JSONL),
+        (b"[urgent] no heating\nno water\n", Format.TEXT),
+        (b'message\n"late, again"\nlost\n', Format.CSV),
+        (b'"message"\r\n"late"\r\n"two\nlines"\r\n', Format.CSV),
+        (b'message\n"late," she said\nlost\n', Format.TEXT),
+        (b'What they said:\n"late"\n"lost"\n', Format.TEXT),
+        (b'great\n"late"\nlost, and late\n', Format.TEXT),
     ],
 )
 def test_sniffing(head: bytes, expected: Format) -> None:
     assert sniff_format(head) is expected
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"), [("message", Format.CSV), ("text", Format.TEXT), ("mess", Format.TEXT), (None, Format.TEXT)]
+)
+def test_a_first_line_that_is_the_column_waited_for_is_a_header(column: str | None, expected: Format) -> None:
+    assert sniff_format(b"message\nlate\nlost\n", column) is expected
 
 
 @pytest.mark.parametrize("compressed", [False, True])

@@ -106,6 +106,28 @@ def test_a_comma_in_the_header_is_between_cells(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("header", "row", "cells"),
+    [
+        ("id;score, 1 to 5;comment", "0;3,5;the app is good", ("0", "3,5", "the app is good")),
+        ("id;message (free text, optional);theme", "0;late, again;post", ("0", "late, again", "post")),
+        ("id;score,of 5;comment", "0;3,5;the app, again, is slow", ("0", "3,5", "the app, again, is slow")),
+        ('id;"score, 1 to 5";comment', '0;"3,5";well', ("0", "3,5", "well")),
+        ("id,a|b,c", "0,x|y,z", ("0", "x|y", "z")),
+        ("id, a;b", '0,"x;y, z"', ("0", "x;y, z")),
+    ],
+)
+def test_commas_in_a_header_with_other_separators(
+    tmp_path: Path, header: str, row: str, cells: tuple[str, ...]
+) -> None:
+    assert rows_of(put(tmp_path, "in.csv", f"{header}\n" + f"{row}\n" * 3)) == [cells] * 3
+
+
+def test_a_title_above_the_header_is_thought_of(tmp_path: Path) -> None:
+    message = error_of(put(tmp_path, "in.csv", "Export of March\nid,message\n1,late\n"))
+    assert "row 1 (line 2) has 2 cells, but the header has 1. The first line must name the columns" in message
+
+
+@pytest.mark.parametrize(
     ("top", "mark"), [("sep=;\n", ";"), ("SEP=|\r\n", "|"), ("\nsep=\t\n", "\t"), ("\n\n", ";"), ("\n", ",")]
 )
 def test_the_separator_is_told_above_the_header_or_below_blank_lines(tmp_path: Path, top: str, mark: str) -> None:
@@ -230,7 +252,7 @@ def test_empty_column_name(tmp_path: Path, name: str, header: str) -> None:
 def test_not_utf8(tmp_path: Path, name: str, content: bytes, where: str) -> None:
     message = error_of(put(tmp_path, name, content))
     assert f"{where} holds the byte 0xE9, which is not UTF-8" in message
-    assert "iconv -f latin1 -t utf-8" in message
+    assert "iconv -f WINDOWS-1252 -t UTF-8" in message
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32"])

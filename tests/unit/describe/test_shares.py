@@ -74,6 +74,12 @@ def test_values_of_every_type_as_text(values: Any, written: list[str]) -> None:
     assert by_value(labels(0, 3), values, GROUPS).values == written
 
 
+@pytest.mark.parametrize("values", [[1.5, float("nan")], pl.Series([1.5, float("nan")]), pl.Series([1.5, None])])
+def test_nan_is_no_value(values: Any) -> None:
+    found = by_value(labels(0, 3), values, GROUPS)
+    assert (found.values, found.empty) == (["1.5", None], 1)
+
+
 def test_as_many_values_as_texts() -> None:
     with pytest.raises(InputError, match="3 were given for 2 texts"):
         by_value(labels(0, 3), ["a", "b", "c"], GROUPS)

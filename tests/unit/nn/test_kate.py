@@ -33,3 +33,11 @@ def test_it_competes_while_it_learns_and_not_afterwards() -> None:
     plain = torch.tanh(functional.linear(x, kate.weight, kate.bias))
     assert_close(kate.encode(x), plain)
     assert_close(kate(x), competed(plain, 2, 6.26) @ kate.weight + kate.out_bias)
+
+
+def test_it_begins_with_what_all_texts_have_on_average() -> None:
+    kate, means = Kate(3, 5, 2, 6.26), torch.tensor([0.5, 0.01, 1.0])
+    with torch.no_grad():
+        kate.weight.zero_()
+    kate.expect(means)
+    assert_close(torch.sigmoid(kate(torch.rand(4, 3))), means.clamp(max=1 - 1e-4).expand(4, 3))

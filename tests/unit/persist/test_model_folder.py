@@ -54,6 +54,12 @@ def test_a_run_names_the_model_in_it(saved: Path) -> None:
         TextClusterer.load(saved.parent)
 
 
+def test_a_file_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "texts.csv").write_text("text\n", encoding="utf-8")
+    with pytest.raises(ModelFormatError, match="this is a file, not a model"):
+        TextClusterer.load(tmp_path / "texts.csv")
+
+
 def test_what_cannot_be_read_is_named(saved: Path) -> None:
     (saved / "model.json").unlink()
     (saved / "model.json").mkdir()
