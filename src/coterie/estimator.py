@@ -58,7 +58,8 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
     After `fit`: `labels_`, `n_clusters_` (how many groups), `probabilities_` (rows sum to 1), `vectors_` (the texts in
     the method's space), `evidence_` (what was tried and why this was kept), `history_` (every epoch of training),
     `topics_` (of every group, where the method has topics, else None), `n_features_out_`. Where people have since
-    merged or split groups, `edits_` says so: `labels_` and `probabilities_` follow it, `fitted_labels_` are as fitted.
+    merged or split groups, `edits_` says so: `labels_` and `probabilities_` follow it, `fitted_labels_` and
+    `n_clusters_` are as fitted.
     """
 
     def __init__(
