@@ -52,11 +52,10 @@ def predict(
             done = 0
             progress("predicting", 0, 0)
             for batch in table.batches(ROWS_AT_ONCE):
-                column = wanted or _column_like(finished.text_column, batch, table)
+                wanted = wanted or _column_like(finished.text_column, batch, table)
                 if not done and not quiet:
                     say_how_plain_text_is_read(table, batch)
-                wanted = column
-                texts = texts_of(batch, column, table.name, first_row=done + 1)
+                texts = texts_of(batch, wanted, table.name, first_row=done + 1)
                 model = model or finished.model()  # the first rows are sound, so it is worth loading
                 writer.write(with_answers(batch, model.answers(texts), finished.outliers_below))
                 done += len(texts)

@@ -80,7 +80,7 @@ def format_of_name(name: str | PurePath) -> Format | None:
 def sniff_format(head: bytes, column: str | None = None) -> Format:
     """Tell the format from the first (decompressed) bytes; what has no structure is plain text.
 
-    A first line that is `column` and no more is the header of a table of one column.
+    A first line that is `column` and no more may be the header of a table of one column.
     """
     if head.startswith(PARQUET_MAGIC):
         return Format.PARQUET
@@ -94,9 +94,7 @@ def sniff_format(head: bytes, column: str | None = None) -> Format:
     separator = separator_of(lines[: 1 + SNIFFED_RECORDS])
     if separator in header and _looks_like_csv(text, separator, cut_off):
         return Format.CSV
-    if header.strip('"') == column or _is_one_column(text, cut_off):
-        return Format.CSV
-    return Format.TEXT
+    return Format.CSV if _is_one_column(text, column, cut_off) else Format.TEXT
 
 
 def separator_of(lines: Sequence[str]) -> str:
@@ -144,12 +142,13 @@ def _looks_like_csv(text: str, separator: str, cut_off: bool) -> bool:
     return _are_names(records[0])
 
 
-def _is_one_column(text: str, cut_off: bool) -> bool:
-    """Under a single word, cells in quotes as CSV has them, and no other cell beside any."""
+def _is_one_column(text: str, expected: str | None, cut_off: bool) -> bool:
+    """Nowhere two cells; above them the expected name, or a single word and some in quotes as CSV has them."""
     records = _records(io.StringIO(text, newline=""), ",", strict=not cut_off)
     if len(records) < 2 or any(len(cells) != 1 for cells in records):
         return False
-    return re.fullmatch(r"[\w-]+", records[0][0]) is not None and re.search('[\r\n]"', text) is not None
+    name, some_quoted = records[0][0], re.search('[\r\n]"', text) is not None
+    return name == expected or (some_quoted and re.fullmatch(r"[\w-]+", name) is not None)
 
 
 def _records(lines: Iterable[str], separator: str, strict: bool = False) -> list[list[str]]:

@@ -202,6 +202,7 @@ def test_sniffing(head: bytes, expected: Format) -> None:
 )
 def test_a_first_line_that_is_the_column_waited_for_is_a_header(column: str | None, expected: Format) -> None:
     assert sniff_format(b"message\nlate\nlost\n", column) is expected
+    assert sniff_format(b"message\nlate, again\nlost\n", column) is Format.TEXT, "a comma would be between cells"
 
 
 @pytest.mark.parametrize("compressed", [False, True])
