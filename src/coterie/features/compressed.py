@@ -173,8 +173,8 @@ class KateCodes(Autoencoded):
     """The code of a k-competitive autoencoder on log(1 + count) of the 3,000 commonest stems, the largest of a text 1.
 
     As published for 128 topics: 32 winners, energy 6.26, binary cross-entropy, tied weights. Nearly all that it reads
-    is 0, so it begins with the words' means; from nothing, it learns little else. Of texts held out, all of six sets
-    are told best after 400 to 800 steps (its authors stop by such texts), and worse later.
+    is 0, so it begins with the words' means; from nothing, it learns little else. Of texts held out, those of five
+    sets are told best after 400 to 800 steps (its authors stop by such texts), and worse later.
     """
 
     kind: ClassVar[str] = "kate"
