@@ -68,11 +68,11 @@ def _column_like(of_the_fit: str, sample: pl.DataFrame, table: TableReader) -> s
     from coterie.data.columns import choose_text_column
 
     alike = [column for column in table.columns if column.casefold() == of_the_fit.casefold()]
-    missing = f"{table.name} has no column {of_the_fit!r}"
     try:
         column = alike[0] if len(alike) == 1 else choose_text_column(sample, None, table.name)
     except InputError as error:
-        raise InputError(f"{missing}, that of the fit. {error}") from error
+        unclear = str(error).removeprefix(f"{table.name}: ")
+        raise InputError(f"{table.name}: there is no column {of_the_fit!r}, that of the fit; {unclear}") from error
     if len(table.columns) > 1:  # no surprise where there is only one
-        print(f"note: {missing}: the texts are those of {column!r}", file=sys.stderr)
+        print(f"note: {table.name} has no column {of_the_fit!r}: the texts are those of {column!r}", file=sys.stderr)
     return column
