@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from common import record
+from coterie.cli.app import BRIEF_WAIT
 from coterie.nn.autoencoder import Autoencoder
 from coterie.nn.dense_cnn import DenseCnn
 
@@ -30,7 +31,7 @@ WAYS = {
     "one thread": {"OMP_NUM_THREADS": "1"},
     "spins": {"OMP_WAIT_POLICY": "ACTIVE"},
     "sleeps": {"OMP_WAIT_POLICY": "PASSIVE"},
-    "spins briefly, then sleeps": {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "20000"},
+    "spins briefly, then sleeps": BRIEF_WAIT,
 }
 """The last is that of the command line."""
 

@@ -28,6 +28,12 @@ def test_the_run_comes_first(refused: Callable[..., str], small_fit: Any) -> Non
     assert refused("edit", "merge", small_fit.folder, 0, 1) == "the run comes first: `coterie edit RUN merge ...`"
 
 
+def test_a_run_may_be_called_like_a_command(run_cli: Cli, small_run: Path) -> None:
+    small_run.rename(small_run.with_name("merge"))
+    done = run_cli("edit", "merge", "rename", 0, "Bills", cwd=small_run.parent)
+    assert done.code == 0, done.err
+
+
 def test_edits_one_after_the_other_and_all_taken_back(
     run_cli: Cli, small_fit: Any, small_run: Path, no_sockets: dict[str, str], tmp_path: Path
 ) -> None:

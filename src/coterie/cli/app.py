@@ -88,16 +88,19 @@ def _show_warning(
         print(f"note: {message}", file=sys.stderr)
 
 
-def _let_threads_wait_briefly() -> None:
-    """Threads that wait for the next product spin for some microseconds and then sleep, unless the user has set this.
+BRIEF_WAIT = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "20000"}
+"""Threads that wait for the next product spin for some microseconds and then sleep.
 
-    Without sleep, steps take several times as long when other programs want the cores; without spinning, on an idle
-    machine small products take longer to wake a thread than to compute (benchmarks/waiting_threads.py). Only GNU's
-    OpenMP, which torch has on Linux, knows the way between; others just sleep.
-    """
+Without sleep, steps take several times as long when other programs want the cores; without spinning, on an idle machine
+small products take longer to wake a thread than to compute (benchmarks/waiting_threads.py). Only GNU's OpenMP, which
+torch has on Linux, knows the way between; others just sleep.
+"""
+
+
+def _let_threads_wait_briefly() -> None:
+    """Unless the user has said how they should wait."""
     if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
-        os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+        os.environ.update(BRIEF_WAIT | os.environ)
 
 
 def main() -> NoReturn:

@@ -23,7 +23,8 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 
 def _is_a_run(given: Path) -> Path:
     """The run comes before what is done to it; the other way round sounds as natural."""
-    if any(command.callback and command.callback.__name__ == str(given) for command in app.registered_commands):
+    commands = {command.callback.__name__ for command in app.registered_commands if command.callback}
+    if str(given) in commands and not given.exists():
         raise ConfigError(f"the run comes first: `coterie edit RUN {given} ...`")
     return given
 

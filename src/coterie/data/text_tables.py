@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 MAX_CELL_CHARS = 16 * 1024 * 1024
 MAX_LINE_CHARS = 64 * 1024 * 1024
-TITLE_ABOVE = (
-    "The first line must name the columns: take out a title above them, and put cells that hold a separator or a line "
-    "break in double quotes."
-)
+TITLE_ABOVE = "The first line must name the columns: take out a title above them. "
 PLAIN_TEXT_COLUMN = "text"
 _LINE_ENDS = "\r\n"
 
@@ -87,7 +84,8 @@ class _RecordTable(TableReader):
         found, expected = len(record.cells), len(self.columns)
         return InputError(
             f"{self.name}: {where} has {found:,} {_cells(found)}, but the header has {expected:,}. "
-            + (TITLE_ABOVE if record.row == 1 and found > expected else self._how_to_mend_ragged())
+            + (TITLE_ABOVE if record.row == 1 and found > expected else "")
+            + self._how_to_mend_ragged()
         )
 
     def _how_to_mend_ragged(self) -> str:

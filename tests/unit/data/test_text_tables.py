@@ -127,6 +127,12 @@ def test_a_title_above_the_header_is_thought_of(tmp_path: Path) -> None:
     assert "row 1 (line 2) has 2 cells, but the header has 1. The first line must name the columns" in message
 
 
+def test_a_title_above_a_tsv_file_brings_no_advice_to_quote(tmp_path: Path) -> None:
+    message = error_of(put(tmp_path, "in.tsv", "Export of March\nid\tmessage\n1\tlate\n"))
+    assert "The first line must name the columns" in message
+    assert "quotes" not in message
+
+
 @pytest.mark.parametrize(
     ("top", "mark"), [("sep=;\n", ";"), ("SEP=|\r\n", "|"), ("\nsep=\t\n", "\t"), ("\n\n", ";"), ("\n", ",")]
 )

@@ -15,6 +15,7 @@ from coterie.errors import ConfigError, CoterieError, InputError, ModelFormatErr
 from coterie.persist import folders
 from coterie.persist.folders import new_folder, new_version
 from coterie.persist.new_run import check_free
+from coterie.persist.run import Run
 
 
 def write_half(folder: Path) -> None:
@@ -91,6 +92,15 @@ def test_folder_with_a_config_of_others_is_no_run(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(ConfigError, match=r"holds other files \('thesis.txt'\)"):
         check_free(tmp_path, force=True)
+
+
+def test_the_model_in_a_run_names_the_run(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    with pytest.raises(ModelFormatError, match=r"Give a run folder\."):
+        Run.open(tmp_path / "model")
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ModelFormatError, match=re.escape(f"Give {tmp_path}.")):
+        Run.open(tmp_path / "model")
 
 
 def test_empty_and_new_folders_are_free(tmp_path: Path) -> None:
