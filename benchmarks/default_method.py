@@ -19,8 +19,8 @@ from scipy.optimize import linear_sum_assignment
 
 from common import EIGHT, bench_set, record
 from coterie import TextClusterer
+from coterie.memory import peak_memory_mb
 from coterie.metrics.external import contingency, external_scores
-from coterie.persist.environment import peak_memory_mb
 
 SEEDS = (0, 1, 2)
 METHODS = {"duet": "auto", "minilm+kmeans": "minilm+kmeans"}

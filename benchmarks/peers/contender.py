@@ -61,7 +61,7 @@ def _kmeans(task: dict[str, Any]) -> Any:
 
 
 def peak_memory_mb() -> float:
-    """As `coterie.persist.environment` has it, which a peer's environment has not."""
+    """As `coterie.memory` has it, which a peer's environment has not."""
     status = Path("/proc/self/status")
     if status.exists():
         # The counter below begins with what the program held that started this one.

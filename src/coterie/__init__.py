@@ -69,6 +69,10 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    return [*globals(), *_HOMES]
+
+
 def __getattr__(name: str) -> Any:
     # Loaded on demand, so that `coterie --help` imports neither torch nor scikit-learn.
     if name in _HOMES:

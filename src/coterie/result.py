@@ -122,6 +122,11 @@ class Clustering:
         return self.model.evidence_
 
     @property
+    def notes(self) -> list[str]:
+        """What a person should know before trusting the groups."""
+        return [entry["note"] for entry in self.evidence if "note" in entry]
+
+    @property
     def map(self) -> Matrix:
         """Two coordinates in -1 to 1 for each text, near where texts are alike; drawn when first asked for."""
         return self.draw_map()
@@ -206,7 +211,7 @@ class Clustering:
         lines = [texts_in_groups(len(self.texts), len(self.groups))]
         for group in self.groups:
             lines.append(f"{group.id:>4}  {group.size:>6,}  {group.heading(6)}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
 def group_name(group: int, words: Sequence[str], given: str | None) -> str:

@@ -40,11 +40,12 @@ def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 
 def group_means(
-    rows: NDArray[Any], weights: NDArray[np.float64], labels: NDArray[np.int64]
+    rows: NDArray[Any], labels: NDArray[np.int64], weights: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Weighted mean and total weight of each group."""
+    """Weighted mean and total weight of each group; without weights, every row weighs 1."""
     from scipy.sparse import csr_matrix
 
+    weights = np.ones(len(rows)) if weights is None else weights
     k = int(labels.max()) + 1
     masses = np.bincount(labels, weights=weights, minlength=k).astype(np.float64)
     member = csr_matrix((weights, (labels, np.arange(len(labels)))), shape=(k, len(labels)))

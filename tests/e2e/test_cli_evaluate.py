@@ -70,6 +70,15 @@ def test_purity_and_acc_of_groups_that_mix_classes(run_cli: Cli, tmp_path: Path)
     assert (shown["acc"], shown["purity"], shown["ari"]) == ("0.8333", "0.8333", f"{1.2 / 3.7:.4f}")
 
 
+def test_rows_without_a_truth_are_left_out_and_counted(run_cli: Cli, refused: Refused, tmp_path: Path) -> None:
+    """People label a sample. The two rows without a class would be wrong in any group."""
+    (tmp_path / "some.csv").write_text("truth,none,cluster\na,,0\n,,1\na,,0\n ,,0\nb,,1\n")
+    done = run_cli("evaluate", tmp_path / "some.csv", "--truth", "truth")
+    shown = dict(line.split() for line in done.out.splitlines())
+    assert (shown["rows_with_truth"], shown["acc"], shown["nmi"]) == ("3", "1.0000", "1.0000")
+    assert "column 'none' is empty in every row" in refused("evaluate", "some.csv", "--truth", "none")
+
+
 def test_scores_of_a_run_are_those_of_its_fit(run_cli: Cli, small_fit: Any) -> None:
     done = run_cli("evaluate", small_fit.folder, "--truth", "theme", "--json")
     assert (done.code, done.err) == (0, "")

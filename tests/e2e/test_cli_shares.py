@@ -85,7 +85,7 @@ def test_over_time_is_a_table_of_all_periods(counted: Any) -> None:
     } == found
     assert "Over time (day): 12 weeks, 2025-W45 to 2026-W04; 1 row has no date\n" in done.out
     bread = Counter(table["cluster"][:240].to_list()[::16]).most_common(1)[0][0]
-    assert f"rising most: {bread} " in done.out
+    assert f'rising most: group {bread}, "' in done.out
     assert "falling most: " in done.out
     assert " -> 100%)" in done.out
 

@@ -179,9 +179,8 @@ class CorpusMaskedLM:
         model = _MaskedPlaces(head, targets[~held_out], hidden[held_out], targets[held_out])
         places = StillTexts([hidden[~held_out]], torch.device("cpu"))
         training = Training(
-            model, nn.Module(), places, judge=_unjudged, workers=_Alone(), truth=targets[~held_out],
-            progress=self.progress,
-        )  # fmt: skip
+            model, nn.Module(), places, workers=_Alone(), truth=targets[~held_out], progress=self.progress
+        )
         self.history = training.run().history
         if held_out.any():
             self.accuracy = model.held_out_accuracy()
@@ -271,7 +270,3 @@ def _held_out(texts: NDArray[np.int64]) -> NDArray[np.bool_]:
     """The places of a tenth of the texts: other places of the same text would give the words away."""
     distinct = np.random.default_rng(1).permutation(np.unique(texts))
     return np.isin(texts, distinct[: round(HELD_OUT_SHARE * len(distinct))])
-
-
-def _unjudged(labels: Labels) -> float:
-    raise NotImplementedError("masked words are no groups")

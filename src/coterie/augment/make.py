@@ -10,7 +10,7 @@ from coterie.augment.contextual import Contextual
 from coterie.augment.deletion import Deletion
 from coterie.augment.eda import EDA
 from coterie.augment.masked_lm import CheckpointMaskedLM, MaskedLM, has_head
-from coterie.augment.synonyms import NeighbourSynonyms
+from coterie.augment.synonyms import NeighbourSynonyms, Synonyms, WordNetSynonyms
 from coterie.errors import ConfigError
 from coterie.types import Progress, silent
 
@@ -30,7 +30,8 @@ def make_augmenter(
     random_state: int = 0,
     progress: Progress = silent,
 ) -> Augmenter:
-    """`eda` (the rate is that of all four operations), `deletion` or `contextual`; without a rate, each one's own.
+    """`eda` or `wordnet` (the rate is that of all four operations), `deletion` or `contextual`; without a rate, each
+    one's own.
 
     `texts` are those that views will be made of: what has to be learnt before is learnt from them.
     """
@@ -46,9 +47,9 @@ def make_augmenters(
     progress: Progress = silent,
 ) -> list[Augmenter]:
     """One augmenter a seed; what they look up or learn is shared."""
-    if kind == "eda":
+    if kind in ("eda", "wordnet"):
         rates = dict.fromkeys(("replace", "insert", "swap", "delete"), EDA_RATE if rate is None else rate)
-        synonyms = NeighbourSynonyms(encoder)
+        synonyms: Synonyms = NeighbourSynonyms(encoder) if kind == "eda" else WordNetSynonyms()
         return [EDA(synonyms, random_state=seed, **rates) for seed in random_states]
     if kind == "deletion":
         return [Deletion(Deletion.rate if rate is None else rate, seed) for seed in random_states]
@@ -56,7 +57,7 @@ def make_augmenters(
         own_rate = {} if rate is None else {"rate": rate}
         masked_lm = _masked_lm(encoder, texts, progress)
         return [Contextual(masked_lm, random_state=seed, **own_rate) for seed in random_states]
-    raise ConfigError(f"augment={kind!r} is not known: use 'eda', 'deletion' or 'contextual'")
+    raise ConfigError(f"augment={kind!r} is not known: use 'eda', 'wordnet', 'deletion' or 'contextual'")
 
 
 def _masked_lm(encoder: TransformerEncoder, texts: Sequence[str], progress: Progress) -> MaskedLM:

@@ -64,5 +64,5 @@ def input_matrix(checkpoint: Checkpoint, rows: int) -> Matrix:
                     return matrix
     raise ConfigError(
         f"encoder {checkpoint.name!r} has no input embeddings that we know the name of: "
-        "use WordNetSynonyms, or an encoder such as 'minilm'"
+        "give augment=wordnet or augment=deletion, or an encoder such as 'minilm'"
     )

@@ -34,7 +34,8 @@ Scores = dict[str, float]
 
 def run_cell(cell: Cell) -> dict[str, Any]:
     """What the cell's file holds; a cell that fails is a result too."""
-    from coterie.persist.environment import code_digest, machine, peak_memory_mb, processor, versions
+    from coterie.memory import peak_memory_mb
+    from coterie.persist.environment import code_digest, machine, processor, versions
 
     started = time.monotonic()
     try:
@@ -59,7 +60,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
 def _measured(cell: Cell) -> dict[str, Any]:
     from coterie.bench.stages import Stages, taken_out
     from coterie.engine.loop import RESUMED
-    from coterie.persist.environment import peak_memory_mb
+    from coterie.memory import peak_memory_mb
 
     data = _texts(cell)
     k = cell.k or len(set(data.labels))

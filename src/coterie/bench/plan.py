@@ -121,7 +121,9 @@ def read_plan(path: Path) -> Plan:
     """The plan in a TOML file, every key and value of it checked."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path}: this plan cannot be read ({error.strerror}). Check its name.") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: this plan cannot be read ({error}). Write it in TOML.") from error
     runs = document.pop("runs", None)
     name = document.pop("name", path.stem)

@@ -42,7 +42,7 @@ class _Measured:
     missing: int = 0
 
     def mean(self, metric: str) -> float:
-        return 100 * statistics.mean(entry[metric] for entry in self.scores)
+        return statistics.mean(100 * entry[metric] for entry in self.scores)
 
     def spread(self, metric: str) -> float | None:
         """The standard deviation; of a single seed there is none."""

@@ -60,6 +60,8 @@ def run(
             f"stopped. Cells that were finished are kept in {folder}; the same command goes on with the others."
         ) from error
     print(f"\n{len(planned.cells)} cells in {folder}" + (f", {failed} of them failed" if failed else ""))
+    if failed == len(planned.cells):  # a few that failed are results; all of them are a mistake
+        raise ConfigError(f"no cell could be run. The last one said: {result['error']}")
 
 
 @app.command()

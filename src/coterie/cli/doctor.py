@@ -30,7 +30,8 @@ def examine() -> dict[str, Any]:
     import torch
 
     from coterie.features.cache import cache_bytes, cache_folder
-    from coterie.persist.environment import available_memory, versions
+    from coterie.memory import available_memory
+    from coterie.persist.environment import versions
 
     folder = cache_folder()
     existing = next(path for path in [folder, *folder.parents] if path.exists())

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coterie.cli.console import print_json, print_rows
+from coterie.data.messages import shown
+from coterie.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,13 +53,18 @@ def _scores_of_run(folder: Path, truth: str, labels: str) -> dict[str, float | N
 
 
 def _external_scores(frame: pl.DataFrame, name: str, truth: str, labels: str) -> dict[str, float]:
-    from coterie.data.check import values_of
+    from coterie.data.check import is_known, values_of
     from coterie.data.columns import check_column
     from coterie.metrics.external import external_scores
 
     check_column(frame, truth, name)
     check_column(frame, labels, name, option="--labels")
-    return external_scores(values_of(frame, truth, name), values_of(frame, labels, name))
+    rows = zip(frame.get_column(truth).to_list(), values_of(frame, labels, name), strict=True)
+    known = [(str(true), label) for true, label in rows if is_known(true)]
+    if not known:
+        raise InputError(f"{name}: column {shown(truth)} is empty in every row. Name a column with the true groups.")
+    scores = external_scores(*zip(*known, strict=True))
+    return scores if len(known) == len(frame) else {"rows_with_truth": len(known), **scores}
 
 
 def _internal_scores(run: Run, frame: pl.DataFrame, labels: str) -> dict[str, float | None]:
@@ -69,4 +76,6 @@ def _internal_scores(run: Run, frame: pl.DataFrame, labels: str) -> dict[str, fl
 
 
 def _shown(value: float | None) -> str:
+    if isinstance(value, int):  # a number of rows
+        return f"{value:,}"
     return "not defined" if value is None else f"{value:.4f}"

@@ -35,16 +35,11 @@ def check_shown_columns(frame: pl.DataFrame, text: str, name: str, time: str | N
 
 def print_content(metrics: dict[str, Any], clustering: Clustering) -> None:
     """A line on repeated rows and one on rows with hardly any content, where there are any."""
-    from coterie.data.duplicates import near_weigh_once
-
     exact, near, junk = (metrics[name] for name in ("exact_duplicates", "near_duplicates", "junk"))
     if exact or near:
-        weighs = "each text weighs once"
-        if near and not near_weigh_once(clustering.duplicates, len(clustering.groups)):
-            weighs = "equal texts weigh once, near ones by themselves (too few texts)"
         parts = [f"{exact:,} {_rows_repeat(exact)} another word for word"] if exact else []
         parts.append(f"{near:,} all but" if exact else f"{near:,} {_rows_repeat(near)} another all but word for word")
-        print(f"{', '.join(parts if near else parts[:1])}: {weighs}")
+        print(f"{', '.join(parts if near else parts[:1])}: {_how_they_weigh(clustering)}")
     if junk:
         rows = "row holds" if junk == 1 else "rows hold"
         print(f'{junk:,} {rows} hardly anything to group by, such as "{_commonest_junk(clustering)}"')
@@ -64,6 +59,18 @@ def print_shares(folder: Path) -> None:
     by = run_by(run)
     if by is not None:
         print(f"By {shortened(columns['by_column'], LONGEST_NAME)}: {_peak(by, names)}")
+
+
+def _how_they_weigh(clustering: Clustering) -> str:
+    from coterie.data.duplicates import enough_left, training_rows
+
+    found, n_clusters = clustering.duplicates, len(clustering.groups)
+    by_themselves = int(found.near.sum() - training_rows(found, n_clusters).near.sum())
+    if not by_themselves:
+        return "each text weighs once"
+    if not enough_left(found, n_clusters):
+        return "equal texts weigh once, near ones by themselves (too few texts)"
+    return f"each text weighs once, but {by_themselves:,} near ones weigh by themselves: they could be a group"
 
 
 def _rows_repeat(count: int) -> str:
@@ -108,9 +115,9 @@ def _peak(by: Shares, names: dict[int, str]) -> str:
     peak = by.peak()
     if peak is None:
         return f"{many}; no group is clearly more frequent in one of them"
-    most = f"{shortened(peak.value, LONGEST_NAME)} has {peak.share:.0%} in {_named(peak.group, names)}"
+    most = f'of "{shortened(peak.value, LONGEST_NAME)}" {peak.share:.0%} are in {_named(peak.group, names)}'
     return f"{many}; {most} ({peak.overall:.0%} of all rows)"
 
 
 def _named(group: int, names: dict[int, str]) -> str:
-    return f"{group} {shortened(names[group], LONGEST_NAME)}"
+    return f'group {group}, "{shortened(names[group], LONGEST_NAME)}"'

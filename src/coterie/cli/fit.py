@@ -115,6 +115,7 @@ def fit(
                     "run": str(out),
                     "metrics": metrics,
                     "clusters": [group.to_dict() for group in clustering.groups],
+                    "notes": clustering.notes,
                 }
             )
         elif not quiet:
@@ -163,7 +164,7 @@ def _read(
     from coterie.data.readers import open_table
     from coterie.persist.new_run import check_names_free
 
-    with open_table(file) as table:
+    with open_table(file, text) as table:
         name = table.name
         frame = table.read()
     column = choose_text_column(frame, text, name)
@@ -186,7 +187,9 @@ def _print_summary(clustering: Clustering, metrics: dict[str, Any], out: Path) -
     if len(clustering.groups) > GROUPS_SHOWN:
         print(f"\n     and {len(clustering.groups) - GROUPS_SHOWN:,} smaller groups, in {out}/clusters.json")
     print()
-    _print_evidence(clustering.evidence)
+    for note in clustering.notes:
+        print(f"  note  {note}")
+    _print_tried(clustering.evidence)
     print_content(metrics, clustering)
     print_shares(out)
     if "acc" in metrics:
@@ -206,11 +209,8 @@ def _print_summary(clustering: Clustering, metrics: dict[str, Any], out: Path) -
     print(f"Report: {out}/report.html (open it in a browser)")
 
 
-def _print_evidence(evidence: list[dict[str, Any]]) -> None:
-    tried = [entry for entry in evidence if "candidate" in entry]
-    for entry in (entry for entry in evidence if "note" in entry):
-        print(f"  note  {entry['note']}")
-    for entry in tried:
+def _print_tried(evidence: list[dict[str, Any]]) -> None:
+    for entry in (entry for entry in evidence if "candidate" in entry):
         mark = "kept" if entry.get("kept") else "    "
         why = f" ({entry['because']})" if "because" in entry else ""
         print(f"  {mark}  {entry['candidate']:<28} {entry['criterion']} {_scores(entry)}{why}")

@@ -44,7 +44,7 @@ def predict(
         # os.path, because a Path of a name that no file can have raises instead of not being there.
         if os.path.exists(out) and os.path.exists(file) and os.path.samefile(out, file):
             raise ConfigError(f"{out}: these are the texts to be sorted. Give `--out` another name, so that they stay.")
-    with open_table(file, finished.text_column) as table:
+    with open_table(file, text or finished.text_column) as table:
         check_names_free(table.columns, table.name, finished.outliers_below)
         wanted = text or (finished.text_column if finished.text_column in table.columns else None)
         model = None

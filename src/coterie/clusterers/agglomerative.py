@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from coterie.clusterers.kmeans import KMeans, check_group_count, nearest_centres, refill_empty
 from coterie.errors import ConfigError, InputError
-from coterie.persist.environment import available_memory
+from coterie.memory import available_memory
 from coterie.vectors import group_means, squares_overflow, unit_rows
 
 LINKAGES = ("average", "ward")
@@ -62,12 +62,12 @@ class Agglomerative(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         rows = self._prepare(rows)
         limit = fitting_rows(self.max_rows)
         cells = micro_clusters(rows, weights, self.n_clusters, limit, self.random_state)
-        means, masses = group_means(rows, weights, cells)
+        means, masses = group_means(rows, cells, weights)
         self.n_cells_ = len(means)
         self.short_of_memory_ = limit < min(self.max_rows, len(rows))
         self.merges_ = merge_tree(pair_costs(means, masses, self.linkage), masses, self.linkage)
         self.labels_ = cut(self.merges_, self.n_clusters)[cells]
-        self.cluster_centers_ = group_means(rows, weights, self.labels_)[0]
+        self.cluster_centers_ = group_means(rows, self.labels_, weights)[0]
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:

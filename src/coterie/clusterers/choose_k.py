@@ -194,7 +194,7 @@ def _settled(rows: Matrix, labels: Labels) -> Labels:
 
 
 def _centres(rows: Matrix, labels: Labels) -> Matrix:
-    return group_means(rows, np.ones(len(rows)), labels)[0]
+    return group_means(rows, labels)[0]
 
 
 class _Splits:

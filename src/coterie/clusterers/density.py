@@ -46,7 +46,7 @@ class Density(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             labels = _merge_down(rows, labels, self.n_clusters)
             labels = _split_up(rows, labels, self.n_clusters, self.random_state)
         self.labels_ = labels
-        self.cluster_centers_ = group_means(rows, np.ones(len(rows)), labels)[0]
+        self.cluster_centers_ = group_means(rows, labels)[0]
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
@@ -61,7 +61,7 @@ def _attach_noise(rows: NDArray[np.float32], labels: NDArray[np.int64]) -> NDArr
     if noise.all():
         return np.zeros(len(rows), dtype=np.int64)
     if noise.any():
-        means, _ = group_means(rows[~noise], np.ones(int((~noise).sum())), labels[~noise])
+        means, _ = group_means(rows[~noise], labels[~noise])
         labels = labels.copy()
         labels[noise] = nearest_centres(rows[noise], means)[0]
     return labels
@@ -70,7 +70,7 @@ def _attach_noise(rows: NDArray[np.float32], labels: NDArray[np.int64]) -> NDArr
 def _merge_down(rows: NDArray[np.float32], labels: NDArray[np.int64], k: int) -> NDArray[np.int64]:
     if labels.max() + 1 <= k:
         return labels
-    means, sizes = group_means(rows, np.ones(len(rows)), labels)
+    means, sizes = group_means(rows, labels)
     return cut(merge_tree(pair_costs(means, sizes, "ward"), sizes, "ward"), k)[labels]
 
 

@@ -58,11 +58,16 @@ def texts_of(frame: pl.DataFrame, column: str, name: str, first_row: int = 1) ->
 
 def values_of(frame: pl.DataFrame, column: str, name: str) -> list[str]:
     """Give the cells of a column of true groups or labels as text; an empty one is an error."""
-    values = [None if is_missing(value) else str(value) for value in frame.get_column(column)]
-    empty = next((row for row, value in enumerate(values, start=1) if value is None or not value.strip()), None)
+    values = frame.get_column(column).to_list()
+    empty = next((row for row, value in enumerate(values, start=1) if not is_known(value)), None)
     if empty is not None:
         raise InputError(f"{name}: {place(empty)}, column {shown(column)} is empty. Fill it in, or remove such rows.")
     return [str(value) for value in values]
+
+
+def is_known(value: Any) -> bool:
+    """Whether a cell of a column of true groups or labels holds one."""
+    return not is_missing(value) and bool(str(value).strip())
 
 
 class Numbers(NamedTuple):

@@ -27,6 +27,8 @@ LONGEST = 2_000
 TEXTS_AT_ONCE = 4_096
 TEXTS_A_GROUP = 10
 """With fewer different texts for each group, near duplicates stand for themselves: there is little to learn from."""
+GROUP_OF_ITS_OWN = 0.5
+"""Near duplicates that are so large a share of an average group may well be one: they stand for themselves, too."""
 
 _LINK = re.compile(r"https?://\S+|www\.\S+")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
@@ -81,12 +83,17 @@ def find_duplicates(texts: Sequence[str]) -> Duplicates:
 
 
 def training_rows(found: Duplicates, n_clusters: int) -> Duplicates:
-    """What was found, but only word for word where so few texts would be left that groups could not be learnt."""
-    return found if near_weigh_once(found, n_clusters) else found.word_for_word
+    """What was found, but only word for word where so few texts would be left that groups could not be learnt, and
+    where a text would stand for what may be a whole group, such as messages that a machine has written."""
+    if not enough_left(found, n_clusters):
+        return found.word_for_word
+    wordings = np.bincount(found.first[~found.exact], minlength=len(found.first))
+    large = wordings >= GROUP_OF_ITS_OWN * wordings.sum() / n_clusters
+    return Duplicates(np.where(large[found.first], found.same, found.first), found.same)
 
 
-def near_weigh_once(found: Duplicates, n_clusters: int) -> bool:
-    """Whether enough different texts are left when near duplicates weigh once."""
+def enough_left(found: Duplicates, n_clusters: int) -> bool:
+    """Whether there are different texts enough when near duplicates weigh once."""
     return len(found.kept) >= TEXTS_A_GROUP * n_clusters
 
 

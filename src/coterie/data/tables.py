@@ -77,8 +77,8 @@ def check_column_names(columns: Sequence[str], name: str, line: int | None = Non
         check_cell(column, name, f"{where}, column {position}")
         if not column.strip():
             raise InputError(
-                f"{name}: column {position} has no name in {where}. Give it a name or remove the column "
-                "(pandas adds such a column unless it writes with index=False)."
+                f"{name}: column {position} has no name in {where}. Give it a name or remove the column; "
+                "a title above the names has to go."
             )
         if column in first_position:
             raise InputError(

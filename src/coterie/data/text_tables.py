@@ -198,7 +198,11 @@ def _header_names(records: Iterator[Record], name: str) -> list[str]:
     header = next(records, None)
     if header is None:
         raise empty_error(name)
-    return check_column_names(header.cells, name, header.line)
+    columns = header.cells
+    if 2 * sum(bool(cell.strip()) for cell in columns) >= len(columns):
+        # A spreadsheet's empty columns, and the row numbers that pandas writes; with more of them it is no header.
+        columns = [cell if cell.strip() else f"column {place}" for place, cell in enumerate(columns, start=1)]
+    return check_column_names(columns, name, header.line)
 
 
 def _csv_error(error: csv.Error, name: str, where: str) -> InputError:

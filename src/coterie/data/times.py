@@ -14,12 +14,16 @@ from coterie.errors import InputError
 Precision = Literal["day", "week", "month", "year"]
 PRECISIONS: tuple[Precision, ...] = ("day", "week", "month", "year")
 UNDERSTOOD = (
-    "Dates are written 2026-03-31, 2026-03-31T18:30 (also with a time zone), 2026-03, 2026-W14 or 2026, "
-    "or are Unix time in whole seconds or milliseconds; an empty cell is no date."
+    "Dates are written with the year first: 2026-03-31, 2026/3/31, 2026-03-31T18:30 (also with a time zone), 2026-03, "
+    "2026-W14 or 2026, or are Unix time in whole seconds or milliseconds; an empty cell is no date. In a spreadsheet, "
+    "give the column the format yyyy-mm-dd."
 )
 MOST_YEARS = 1_000
 
 _ISO = re.compile(r"[\dW-]{7,10}([Tt ]\S+)?")
+_AS_FORMS_WRITE = re.compile(
+    r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?:[Tt ](\d{1,2})(:\d{2}\S*)(?: [AaPp][Mm])?(?: GMT\S*)?)?"
+)
 _ZONE_APART = re.compile(r" ?UTC$| (?=(Z|[+-]\d{2}:?\d{2})$)")
 _MONTH = re.compile(r"\d{4}-\d{2}")
 _YEAR = re.compile(r"[12]\d{3}")
@@ -110,7 +114,16 @@ def _read_text(text: str) -> tuple[date, Precision] | None:
         return datetime.fromtimestamp(int(text), UTC).date(), "day"
     if _MILLISECONDS.fullmatch(text):
         return datetime.fromtimestamp(int(text) // 1000, UTC).date(), "day"
-    text = _ZONE_APART.sub("", text)
+    text = _as_iso(_ZONE_APART.sub("", text))
     if not _ISO.fullmatch(text):
         return None
     return datetime.fromisoformat(text).date(), "week" if "W" in text else "day"
+
+
+def _as_iso(text: str) -> str:
+    """Year first, but with slashes, single digits or a clock of twelve hours, which the day does not depend on."""
+    written = _AS_FORMS_WRITE.fullmatch(text)
+    if written is None:
+        return text
+    year, _, month, day, hour, minutes = written.groups()
+    return f"{year}-{month:0>2}-{day:0>2}" + (f"T{hour:0>2}{minutes}" if hour else "")

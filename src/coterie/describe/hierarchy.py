@@ -69,5 +69,5 @@ def _group_means(vectors: Matrix, labels: Labels) -> tuple[list[int], Matrix, ND
     """The groups' numbers, means of unit vectors (their dot product is the mean cosine of two groups), and sizes."""
     rows = unit_rows(np.asarray(vectors))
     ids, codes = np.unique(labels, return_inverse=True)
-    means, sizes = group_means(rows, np.ones(len(rows)), codes)
+    means, sizes = group_means(rows, codes)
     return ids.tolist(), means, sizes

@@ -36,6 +36,8 @@ RESUMED = "going on from a checkpoint"
 """A stage of progress: what came before it was done by a process that was stopped."""
 FEWEST_GROUPS_SHARE = 0.5
 """Training has collapsed when fewer than this share of the groups asked for have any text."""
+SETTLING_STEPS = 20
+"""Groups that stay as they are over fewer steps say nothing: of a few hundred texts an epoch is two or three."""
 
 
 @dataclass
@@ -52,6 +54,11 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
 
 
+def indifferent(labels: Labels) -> float:
+    """A judge where there is nothing to choose between."""
+    return 0.0
+
+
 class Training:
     """Trains a model and its encoder through the model's phases.
 
@@ -66,7 +73,7 @@ class Training:
         encoder: nn.Module,
         texts: Texts,
         *,
-        judge: Callable[[Labels], float],
+        judge: Callable[[Labels], float] = indifferent,
         seed: int = 0,
         checkpoints: Checkpoints | NoCheckpoints | None = None,
         workers: Workers | None = None,
@@ -166,6 +173,7 @@ class Training:
             self.model.after_step(batch, phase)
         if phase.trains_encoder:
             self._known.forget()
+        self.state.steps_since += 1
         for name, loss in {**losses, "total": total, "gradient": length}.items():
             self.state.sums[name] = self.state.sums.get(name, 0.0) + float(loss.detach())
         return True
@@ -203,11 +211,7 @@ class Training:
             entry |= self._judged(phase)
         entry |= self._observations(phase)
         entry |= self.model.survey(self._last_seen(), phase) | self._taught()
-        changed = entry.get("changed")
-        # While most groups are still missing nothing changes either.
-        settled = phase.stop_below is not None and changed is not None and changed < phase.stop_below
-        settled = settled and self._is_whole(entry["groups"])
-        ended = settled or last
+        ended = last or self._has_settled(phase)
         if self.watch is not None and (ended or entry.get("collapsed")):
             with torch.no_grad():
                 entry |= self._watched(self.model.represented(self._known.vectors()))
@@ -218,6 +222,19 @@ class Training:
         else:
             place.epoch, place.step = place.epoch + 1, 0
         return not entry.get("collapsed")
+
+    def _has_settled(self, phase: Phase) -> bool:
+        """Whether less than `stop_below` of the texts have changed group in the last `SETTLING_STEPS` or more."""
+        state = self.state
+        before, now = state.compared, state.labels
+        if phase.stop_below is None or now is None or (before is not None and state.steps_since < SETTLING_STEPS):
+            return False
+        state.compared, state.steps_since = now, 0
+        rising = state.position.epoch + 1 < phase.warmup * phase.epochs
+        if before is None or rising or float((now != before).mean()) >= phase.stop_below:
+            return False
+        # While groups are still missing nothing changes either; what only prepares is done when all have been learnt.
+        return self._is_whole(len(np.unique(now)), FEWEST_GROUPS_SHARE if phase.candidate else 1.0)
 
     def _last_seen(self) -> Tensor:
         """The vectors of all texts as they were when last looked at; now, if they never were."""
@@ -255,9 +272,9 @@ class Training:
             parts = [self.model.scores(part).argmax(dim=1) for part in torch.split(vectors, ROWS_AT_ONCE)]
         return np.asarray(torch.cat(parts).cpu().numpy(), dtype=np.int64)
 
-    def _is_whole(self, found: int) -> bool:
+    def _is_whole(self, found: int, share: float = FEWEST_GROUPS_SHARE) -> bool:
         asked = self.model.scores(self._known.vectors()[:1]).shape[1]
-        return found >= max(min(asked, 2), FEWEST_GROUPS_SHARE * asked)
+        return found >= max(min(asked, 2), share * asked)
 
     def _observations(self, phase: Phase) -> dict[str, float]:
         """Of one random batch, the same every epoch."""
@@ -293,6 +310,7 @@ class Training:
 
     def _next_phase(self, number: int | None = None) -> None:
         self.state.position = Position(self.state.position.phase + 1 if number is None else number)
+        self.state.compared, self.state.steps_since = self.state.labels, 0
         self._optimizer = None
 
     def _optimizer_of(self, phase: Phase) -> torch.optim.Optimizer:

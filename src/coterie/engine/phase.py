@@ -27,8 +27,9 @@ class Phase:
     and what each counts. With `warmup` the rates rise over that share of the steps; with `decay="linear"` they then
     fall to nothing. A phase whose model has no groups to show yet is not `judged`; one that only prepares the next is
     no `candidate`: its states are never the result. A phase ends early when less than `stop_below` of the texts changed
-    group in an epoch. Where nothing is made of it in between, all texts need only be looked at after every `look_every`
-    epochs; after the last they always are.
+    group in an epoch, or in as many as make 20 steps; not while rates rise, nor, where it only prepares, while its head
+    does not know all groups. Where nothing is made of it in between, all texts need only be looked at after every
+    `look_every` epochs; after the last they always are.
     """
 
     name: str

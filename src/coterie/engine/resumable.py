@@ -11,7 +11,7 @@ from torch import nn
 
 from coterie.engine.batch import Texts
 from coterie.engine.checkpoint import NoCheckpoints, checkpoints_for
-from coterie.engine.loop import Outcome, Training
+from coterie.engine.loop import Outcome, Training, indifferent
 from coterie.engine.phase import Model
 from coterie.engine.workers import Workers
 from coterie.types import Labels, Look, Progress, silent
@@ -30,7 +30,7 @@ def train(
     key: Sequence[str],
     *,
     workers: Workers,
-    judge: Callable[[Labels], float] = lambda labels: 0.0,
+    judge: Callable[[Labels], float] = indifferent,
     seed: int = 0,
     truth: Labels | None = None,
     watch: Look | None = None,

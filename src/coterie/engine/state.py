@@ -27,7 +27,8 @@ class Position:
 class TrainingState:
     """What a training knows beside the weights as they are now and what its optimizer remembers.
 
-    `labels` are the groups of the last look, `sums` those of this epoch's losses by name, `epoch_started` a time of
+    `labels` are the groups of the last look, `compared` those that it takes to see whether training has settled, and
+    `steps_since` how many steps ago they were; `sums` those of this epoch's losses by name, `epoch_started` a time of
     this process' own clock.
     """
 
@@ -37,6 +38,8 @@ class TrainingState:
     best: dict[str, Tensor] = field(default_factory=dict)
     best_score: float | None = None
     labels: Labels | None = None
+    compared: Labels | None = None
+    steps_since: int = 0
     sums: dict[str, float] = field(default_factory=dict)
     epoch_started: float = 0.0
 
@@ -46,6 +49,7 @@ class TrainingState:
             "history": self.history,
             "notes": self.notes,
             "best_score": self.best_score,
+            "steps_since": self.steps_since,
             "sums": self.sums,
             "elapsed": time.monotonic() - self.epoch_started,
         }
@@ -54,20 +58,23 @@ class TrainingState:
         if optimizer is not None:
             for index, state in optimizer.state_dict()["state"].items():
                 saved.add(f"optimizer/{index}", state)
-        if self.labels is not None:
-            saved.add("labels", {"last": torch.from_numpy(self.labels)})
+        seen = {"last": self.labels, "compared": self.compared}
+        saved.add("labels", {name: torch.from_numpy(groups) for name, groups in seen.items() if groups is not None})
         return saved
 
     @classmethod
     def of(cls, saved: Saved) -> Self:
-        document, labels = saved.document, saved.part("labels")
+        document = saved.document
+        labels = {name: groups.numpy() for name, groups in saved.part("labels").items()}
         return cls(
             position=Position(**document["position"]),
             history=document["history"],
             notes=document["notes"],
             best=saved.part("best"),
             best_score=document["best_score"],
-            labels=labels["last"].numpy() if labels else None,
+            labels=labels.get("last"),
+            compared=labels.get("compared"),
+            steps_since=document["steps_since"],
             sums=document["sums"],
             epoch_started=time.monotonic() - float(document["elapsed"]),
         )

@@ -1,4 +1,4 @@
-"""Whether an encoder can read the texts at all: letters that its tokenizer does not know, or only spells out."""
+"""What stands in the way of reading texts: HTML, letters that an encoder does not know, texts longer than it reads."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from coterie.features.transformer import encoder_of
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
+    from coterie.features.transformer import TransformerEncoder
+
 TEXTS_READ = 500
 CHARACTERS_READ = 1_000
 ILLEGIBLE = 0.25
@@ -23,27 +25,58 @@ letters 2 to 17%, of other scripts 50 to 100%."""
 SHORTEST_WORD = 3
 """A word of one or two letters may well be spelled out."""
 
+MANY = 0.1
+"""Of the texts: so many that it matters to the groups."""
+CHARACTERS_A_TOKEN = 20
+"""More than any text has on average, so that of a long one the beginning tells that it is too long."""
+
+_TAG = re.compile(r"</?(?:a|b|body|br|div|em|font|h[1-6]|html|i|li|ol|p|pre|span|strong|table|td|tr|ul)\b[^<>]*>", re.I)
+
 
 def notes_on_reading(features: object, texts: Sequence[str]) -> list[str]:
-    """What to say where much of the texts means nothing to the encoder of these features, if they have one."""
+    """What to say where much of the texts is no language, or means nothing to the encoder of these features, if they
+    have one."""
+    chosen = np.random.default_rng(0).permutation(len(texts))[:TEXTS_READ].tolist()
+    sample = [texts[row] for row in chosen]
+    notes = []
+    tagged = sum(_TAG.search(text) is not None for text in sample) / len(sample)
+    if tagged >= MANY:
+        notes.append(
+            f"{tagged:.0%} of the texts hold HTML tags, which are taken for words: for better groups take them out"
+        )
     encoder = encoder_of(features)
-    if encoder is None:
-        return []
-    share = unread_share(encoder.tokenizer, texts)
-    if share < ILLEGIBLE:
-        return []
-    return [
-        f"the encoder {encoder.name!r} does not know the script of these texts: {share:.0%} of their letters it cannot "
-        "read or only spells out, so the groups hardly go by meaning. Name an encoder of their language, such as "
-        "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
-    ]
+    return notes if encoder is None else [*notes, *_notes_on_encoding(encoder, sample)]
+
+
+def _notes_on_encoding(encoder: TransformerEncoder, sample: Sequence[str]) -> list[str]:
+    unread, cut = unread_share(encoder.tokenizer, sample), cut_share(encoder, sample)
+    notes = []
+    if unread >= ILLEGIBLE:
+        notes.append(
+            f"the encoder {encoder.name!r} does not know the script of these texts: {unread:.0%} of their letters it "
+            "cannot read or only spells out, so the groups hardly go by meaning. Name an encoder of their language, "
+            "such as sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
+        )
+    if cut >= MANY:
+        notes.append(
+            f"{cut:.0%} of the texts are longer than the {encoder.longest:,} tokens that the encoder reads of each: "
+            "what comes after counts by its words at most. Where texts open alike, leave the opening out"
+        )
+    return notes
+
+
+def cut_share(encoder: TransformerEncoder, sample: Sequence[str]) -> float:
+    """The share of texts that are longer than the encoder reads."""
+    longest = encoder.longest
+    beginnings = [text[: CHARACTERS_A_TOKEN * longest] for text in sample]
+    lengths = [len(encoding.ids) for encoding in encoder.tokenizer.encode_batch_fast(beginnings)]
+    return sum(length > longest for length in lengths) / len(sample)
 
 
 def unread_share(tokenizer: Tokenizer, texts: Sequence[str]) -> float:
     """The share of letters that are in no known token, or in one or several for themselves within a longer word."""
     unknown_id = _unknown_id(tokenizer)
-    chosen = np.random.default_rng(0).permutation(len(texts))[:TEXTS_READ].tolist()
-    sample = [texts[row][:CHARACTERS_READ] for row in chosen]
+    sample = [text[:CHARACTERS_READ] for text in texts]
     letters = unread = 0
     # Only the slower encoding says where in the text a token is.
     for text, encoding in zip(sample, tokenizer.encode_batch(sample), strict=True):

@@ -91,7 +91,7 @@ class ADSL(Learner):
 
     def begin(self, found: Sequence[PreClustering]) -> None:
         z, groups = found[0].vectors, found[0].groups
-        centroids, _ = group_means(z, torch.ones(len(z), dtype=torch.float64).numpy(), groups)
+        centroids, _ = group_means(z, groups)
         self.original.copy_(soft_labels(torch.from_numpy(z), torch.from_numpy(centroids), self.settings.alpha))
         if self.settings.variant == "one":
             nearest = self.original.argmax(dim=1)

@@ -218,7 +218,7 @@ class ClusterBERT(TSDAE):
 
 def continued(points: Matrix, groups: Labels, n_clusters: int) -> Labels:
     """k-means from the means of these groups."""
-    found, _ = group_means(points, np.ones(len(points)), groups)
+    found, _ = group_means(points, groups)
     means = np.zeros((n_clusters, points.shape[1]), dtype=points.dtype)
     means[: len(found)] = found
     return np.asarray(KMeans(n_clusters, init=means).fit(points).labels_, dtype=np.int64)

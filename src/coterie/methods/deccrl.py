@@ -80,7 +80,7 @@ class DECCRL(Centres):
     settings: DECCRLSettings
     settings_class: ClassVar[type[DeepSettings]] = DECCRLSettings
     augmentations: ClassVar[int] = 2
-    only_for_training: ClassVar[tuple[str, ...]] = (*Centres.only_for_training, "topics")
+    only_for_training: ClassVar[tuple[str, ...]] = (*Centres.only_for_training, "topics", "contrast", "autoencoder")
     words: CountedWords
     topics: ClusterTopics
 

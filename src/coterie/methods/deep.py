@@ -19,7 +19,7 @@ from torch import nn
 
 from coterie.engine.batch import seed_torch
 from coterie.engine.checkpoint import forget_checkpoints
-from coterie.engine.loop import Outcome
+from coterie.engine.loop import Outcome, indifferent
 from coterie.engine.resumable import looked_at_by, tell_of, train
 from coterie.engine.workers import Workers
 from coterie.errors import ConfigError
@@ -42,7 +42,7 @@ from coterie.types import Labels, Look, Matrix, Progress, silent
 if TYPE_CHECKING:
     from coterie.features.counted import CountedWords
 
-CODE_VERSION = 11
+CODE_VERSION = 12
 """To be raised when training gives other numbers: checkpoints of the old code are then not used."""
 
 MOST_AUGMENTATIONS = 8
@@ -153,12 +153,11 @@ class Deep:
         views = [texts, *self._augmented(texts, progress)]
         no_groups = np.zeros(len(texts), dtype=np.int64)
         key = self._key(1, views, no_groups)
-        _, encoder, outcome = self._train(views, 1, no_groups, None, _unjudged, key, progress)
+        _, encoder, outcome = self._train(views, 1, no_groups, None, indifferent, key, progress)
         tell_of(outcome)
         features = self.encoder.with_weights(encoder.tuned_weights() if _is_trained(encoder) else {})
-        vectors = features.encode(texts, progress)
-        forget_checkpoints(*key)
-        return features, vectors, outcome.history
+        # Its last checkpoint stays: what comes after may be stopped, and other clusterers ask for the same training.
+        return features, features.encode(texts, progress), outcome.history
 
     def _train(
         self,
@@ -316,7 +315,3 @@ def _trained(init: str) -> str:
 
 def _is_trained(encoder: nn.Module) -> TypeGuard[TrainableEncoder]:
     return isinstance(encoder, TrainableEncoder)
-
-
-def _unjudged(labels: Labels) -> float:
-    raise NotImplementedError("there are no groups to be judged")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", int, float)
 Init = Literal["two-view", "kmeans"]
-Augment = Literal["eda", "deletion", "contextual", "dropout"]
+Augment = Literal["eda", "wordnet", "deletion", "contextual", "dropout"]
 DROPOUT = 0.1
 EVEN, NEARLY_EVEN = 0.97, 0.85
 

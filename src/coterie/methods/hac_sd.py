@@ -75,7 +75,7 @@ class HacSd:
     def _first_groups(self, rows: Matrix, n_clusters: int) -> tuple[Labels, list[str]]:
         weights = np.ones(len(rows))
         cells = micro_clusters(rows, weights, n_clusters, fitting_rows(MOST_ROWS), self.random_state)
-        means, masses = group_means(rows, weights, cells)
+        means, masses = group_means(rows, cells, weights)
         if len(means) < n_clusters:
             raise TooFewDifferentError(n_clusters, len(means))
         costs = sparse_distances(means, n_clusters, self.random_state)

@@ -50,9 +50,10 @@ class Head:
 
         arrays = dict(state.arrays)
         order = arrays.pop("order")
-        with torch.random.fork_rng(devices=[]):  # weights are drawn before they are read
+        weights = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+        with torch.device("meta"):  # what only training needs, a row for every text of the fit, takes no memory
             model = model_class(state.config["method"]).from_config(state.config["model"])
-        model.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}, strict=False)
+        model.load_state_dict(weights, strict=False, assign=True)
         return cls(model, state.config["method"], order, float(state.config["temperature"]))
 
     def _scores(self, vectors: Matrix) -> Matrix:

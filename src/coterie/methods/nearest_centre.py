@@ -39,7 +39,7 @@ class NearestCentre:
     @classmethod
     def of_groups(cls, vectors: Matrix, labels: Labels, n_clusters: int) -> Self:
         """Centres at the group means, every group with at least one row of `vectors` nearest to it."""
-        means, _ = group_means(vectors, np.ones(len(vectors)), labels)
+        means, _ = group_means(vectors, labels)
         return cls.at(means, vectors, n_clusters)
 
     @classmethod

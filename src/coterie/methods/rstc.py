@@ -51,7 +51,7 @@ class RSTCSettings(DeepSettings):
 class RSTC(DeepModel):
     settings: RSTCSettings
     settings_class: ClassVar[type[DeepSettings]] = RSTCSettings
-    only_for_training: ClassVar[tuple[str, ...]] = ("first_groups", "labels")
+    only_for_training: ClassVar[tuple[str, ...]] = ("first_groups", "labels", "contrast")
     augmentations: ClassVar[int] = 2
     labels: Tensor
 

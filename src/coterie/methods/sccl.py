@@ -47,6 +47,7 @@ class SCCL(Centres):
     settings: SCCLSettings
     settings_class: ClassVar[type[DeepSettings]] = SCCLSettings
     augmentations: ClassVar[int] = 2
+    only_for_training: ClassVar[tuple[str, ...]] = (*Centres.only_for_training, "contrast")
 
     def __init__(self, settings: SCCLSettings, task: Task) -> None:
         super().__init__(settings, task)

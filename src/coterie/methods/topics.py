@@ -176,9 +176,6 @@ def learn_topics(
     """The topics that it has learnt, and what there is to say of that."""
     workers = Workers()
     texts = StillTexts([vectors], workers.device)
-    training = Training(
-        learner.to(workers.device), nn.Module(), texts, judge=lambda groups: 0.0, seed=seed, workers=workers,
-        progress=progress,
-    )  # fmt: skip
+    training = Training(learner.to(workers.device), nn.Module(), texts, seed=seed, workers=workers, progress=progress)
     outcome = training.run()
     return learner.cpu().learnt(), outcome

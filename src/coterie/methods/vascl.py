@@ -45,6 +45,7 @@ class VaSCL(Centres):
     settings_class: ClassVar[type[DeepSettings]] = VaSCLSettings
     augmentations: ClassVar[int] = 1
     draws_together: ClassVar[bool] = False
+    only_for_training: ClassVar[tuple[str, ...]] = (*Centres.only_for_training, "contrast")
 
     def __init__(self, settings: VaSCLSettings, task: Task) -> None:
         super().__init__(settings, task)

@@ -34,7 +34,7 @@ def silhouettes(vectors: Matrix, labels: Labels) -> NDArray[np.float64]:
     if not 2 <= len(sizes) < len(labels):
         return np.full(len(labels), np.nan)
     rows = unit_rows(np.asarray(vectors))
-    means, _ = group_means(rows, np.ones(len(rows)), labels)
+    means, _ = group_means(rows, labels)
     parts = [slice(start, start + ROWS_AT_ONCE) for start in range(0, len(rows), ROWS_AT_ONCE)]
     return np.concatenate([_silhouettes(rows[part], labels[part], means, sizes) for part in parts])
 

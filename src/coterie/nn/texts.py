@@ -15,10 +15,10 @@ from torch import Tensor
 
 from coterie.features.cache import LARGEST_BYTES, VectorFile
 from coterie.features.tokens import Tokens, token_places
+from coterie.memory import available_memory
 from coterie.nn.decoder import Decoder
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.marks import Marks
-from coterie.persist.environment import available_memory
 from coterie.types import Matrix, Progress, silent
 
 LARGEST_STATES = LARGEST_BYTES // 2

@@ -15,7 +15,8 @@ from coterie.data.atomic import write_json_atomic, write_text_atomic, writing_er
 from coterie.data.messages import listed
 from coterie.data.writers import table_writer
 from coterie.errors import ConfigError, InputError
-from coterie.persist.environment import machine, peak_memory_mb, versions
+from coterie.memory import peak_memory_mb
+from coterie.persist.environment import machine, versions
 from coterie.persist.folders import new_folder
 from coterie.persist.model import plain_parameters
 from coterie.persist.run import FORMAT_VERSION, RUN_FILES, Run

@@ -34,6 +34,7 @@ def notebook_html(clustering: Clustering) -> str:
         texts=len(points),
         groups=groups[:MOST_GROUPS],
         more=max(0, len(groups) - MOST_GROUPS),
+        notes=clustering.notes,
         colours=colours,
         marks=[(colours[group], path) for group, path in marks.items() if path],
     )

@@ -90,7 +90,7 @@ def test_upper_case_vocabularies_are_asked_in_lower_case(tmp_path: Path) -> None
 
 def test_encoder_without_a_known_matrix(tmp_path: Path) -> None:
     folder = save_encoder(tmp_path / "encoder", ["[UNK]", "aa"], np.eye(2), name="strange.weight")
-    with pytest.raises(ConfigError, match="WordNetSynonyms"):
+    with pytest.raises(ConfigError, match="augment=wordnet"):
         NeighbourSynonyms(TransformerEncoder(str(folder))).of("aa")
 
 

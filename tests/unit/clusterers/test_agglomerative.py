@@ -99,7 +99,7 @@ def test_cut_and_means_by_hand() -> None:
     merges = [(0.1, 0, 1), (0.2, 2, 3), (0.9, 1, 3)]
     assert cut(merges, 2).tolist() == [0, 0, 1, 1]
     assert cut(merges, 4).tolist() == [0, 1, 2, 3]
-    means, masses = group_means(np.array([[0.0], [4.0], [7.0]]), np.array([1.0, 3.0, 2.0]), np.array([0, 0, 1]))
+    means, masses = group_means(np.array([[0.0], [4.0], [7.0]]), np.array([0, 0, 1]), np.array([1.0, 3.0, 2.0]))
     assert means.ravel().tolist() == [3.0, 7.0]
     assert masses.tolist() == [4.0, 2.0]
 

@@ -108,6 +108,26 @@ def test_too_few_texts_to_put_near_ones_together() -> None:
     assert training_rows(find_duplicates(texts), 2).first.tolist() == [0, 1, 2, 3, 0]
 
 
+def test_what_may_be_a_group_is_not_one_text() -> None:
+    """Messages of a machine differ in a number only. A third of all rows, they are not to vanish."""
+    others = [" ".join(words) for words in combinations(WORDS, 6)][::20]
+    reminders = [f"please refund the invoice of month {number} to my account, thank you" for number in range(40)]
+    found = find_duplicates([*others, *reminders, *reminders[:9]])
+    assert len(set(found.first[len(others) :])) < 5
+    repeated = training_rows(found, 3)
+    assert len(set(repeated.first[len(others) : len(others) + 40])) == 40
+    assert repeated.first[-9:].tolist() == list(range(len(others), len(others) + 9)), "copies are copies"
+    assert training_rows(found, 1).first.tolist() == found.first.tolist(), "less than half of an average group"
+
+
+def test_a_templated_group_is_found() -> None:
+    refunds = [f"Please refund the invoice of month {number}" for number in range(30)]
+    logins = [f"I cannot log in to account number {number} today" for number in range(30)]
+    labels = TextClusterer(2).fit(refunds + logins).labels_
+    assert len(set(labels[:30])) == len(set(labels[30:])) == 1
+    assert labels[0] != labels[-1]
+
+
 def test_repeated_texts_weigh_once() -> None:
     """However often some texts are repeated, the groups are those of the different texts."""
     corpus = [f"{a} {b} {c}" for a, b, c in combinations(WORDS, 3)]

@@ -92,10 +92,24 @@ def test_tabs_and_bars_are_told_by_the_header(tmp_path: Path, mark: str) -> None
     assert rows_of(path) == [("1", "well, it works")]
 
 
-def test_columns_that_a_spreadsheet_left_empty_are_no_part_of_the_first(tmp_path: Path) -> None:
-    path = put(tmp_path, "in.csv", "id;message;;\n1;it works;;\n")
-    with pytest.raises(InputError, match="column 3 has no name in the header"):
-        rows_of(path)
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        ("id;message;;", ["id", "message", "column 3", "column 4"]),
+        (",message", ["column 1", "message"]),  # the row numbers of pandas
+    ],
+)
+def test_columns_without_a_name_are_numbered(tmp_path: Path, header: str, columns: list[str]) -> None:
+    separator = ";" if ";" in header else ","
+    path = put(tmp_path, "in.csv", f"{header}\n{separator.join(['it works'] * len(columns))}\n")
+    with open_table(path) as table:
+        assert table.columns == columns
+        assert table.read().row(0) == ("it works",) * len(columns)
+
+
+def test_a_numbered_column_may_be_there_already(tmp_path: Path) -> None:
+    message = error_of(put(tmp_path, "in.csv", "column 2,,text\na,b,c\n"))
+    assert "columns 1 and 2 have the same name 'column 2'" in message
 
 
 def test_a_comma_in_the_header_is_between_cells(tmp_path: Path) -> None:
@@ -239,10 +253,11 @@ def test_duplicate_column_names(tmp_path: Path, name: str, header: str) -> None:
     assert "columns 1 and 3 have the same name 'a' in the header (line 1)" in message
 
 
-@pytest.mark.parametrize(("name", "header"), [("a.csv", "a,,b"), ("a.tsv", "a\t \tb")])
-def test_empty_column_name(tmp_path: Path, name: str, header: str) -> None:
+@pytest.mark.parametrize(("name", "header"), [("a.csv", "Survey of May,,"), ("a.tsv", "Survey\t \t")])
+def test_a_title_is_no_header(tmp_path: Path, name: str, header: str) -> None:
     message = error_of(put(tmp_path, name, header + "\n1\n"))
     assert "column 2 has no name in the header (line 1)" in message
+    assert "title above" in message
 
 
 @pytest.mark.parametrize(

@@ -264,12 +264,56 @@ def test_true_groups_enter_the_history_and_nothing_else(toy: Make, phase: Make, 
 # Ends of a phase
 
 
+STILL = {"rates": {"project": 0.01}, "weights": {"contrast": 1.0}}
+"""Training that cannot change the groups."""
+
+
 def test_a_phase_ends_when_groups_settle(toy: Make, phase: Make) -> None:
-    still = {"rates": {"project": 0.01}, "weights": {"contrast": 1.0}}  # the groups cannot change
-    outcome = toy([phase("a", 50, stop_below=0.01, **still), phase("b", 1)]).run()
+    steps_of_one_row = {"batch_size": 1, **STILL}  # 23 an epoch
+    outcome = toy([phase("a", 50, stop_below=0.01, **steps_of_one_row), phase("b", 1)]).run()
     assert [entry["phase"] for entry in outcome.history] == ["a", "a", "b"]
-    outcome = toy([phase("a", 5, **still)]).run()
+    outcome = toy([phase("a", 5, **steps_of_one_row)]).run()
     assert len(outcome.history) == 5
+
+
+def test_groups_that_stay_for_a_few_steps_have_not_settled(toy: Make, phase: Make) -> None:
+    """An epoch has three steps here: after the first, seven make twenty."""
+    outcome = toy([phase("a", 50, stop_below=0.01, **STILL), phase("b", 50, stop_below=0.01, **STILL)]).run()
+    assert [entry["phase"] for entry in outcome.history] == ["a"] * 8 + ["b"] * 7
+
+
+def test_slow_change_adds_up(toy: Make, phase: Make) -> None:
+    """In every epoch one text of 23 is put elsewhere: less than a tenth then, more in twenty steps."""
+    training = toy([phase("a", 30, stop_below=0.1, **STILL)])
+    looks = iter(range(1, 100))
+
+    def one_more(vectors: torch.Tensor) -> torch.Tensor:
+        if len(vectors) == 1:
+            return torch.zeros(1, 3)
+        moved = (torch.arange(ROWS) < min(next(looks), 12)).long()
+        return torch.nn.functional.one_hot(moved, 3).float()
+
+    training.model.scores = one_more
+    history = training.run().history
+    assert all(entry["changed"] < 0.1 for entry in history[1:])
+    # 7 move between epochs 1 and 8, 4 until epoch 15, none until epoch 22.
+    assert len(history) == 22
+
+
+def test_nothing_settles_while_rates_rise(toy: Make, phase: Make) -> None:
+    outcome = toy([phase("a", 50, stop_below=0.01, warmup=0.5, **STILL)]).run()
+    assert len(outcome.history) == 29  # looked back at in epochs 8, 15, 22 and 29; full rates from epoch 25 on
+
+
+def test_what_prepares_goes_on_until_all_groups_are_known(toy: Make, phase: Make) -> None:
+    def epochs(**options: Any) -> int:
+        training = toy([phase("a", 30, stop_below=0.01, **STILL, **options)])
+        with torch.no_grad():
+            training.model.assign.bias[2] = -1000.0
+        return len(training.run().history)
+
+    assert epochs() == 8  # two of three groups are enough of a result
+    assert epochs(candidate=False) == 30
 
 
 # Steps

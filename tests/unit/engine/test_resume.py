@@ -94,6 +94,19 @@ def test_killed_again_and_again(toy: Make, phases: list[Any], weights: Make, tmp
     assert_same(outcome_of(toy(phases, checkpoints=Checkpoints(tmp_path)), weights), unbroken)
 
 
+def test_what_groups_are_compared_with_is_carried_on(
+    toy: Make, phase: Make, weights: Make, tmp_path: Path, dying_after: Make
+) -> None:
+    """Groups have settled when they are those of twenty steps ago, whichever process did these."""
+    phases = [phase("settling", 30, stop_below=0.05, rates={"project": 0.05}, weights={"contrast": 1.0})]
+    unbroken = outcome_of(toy(phases), weights)
+    assert len(unbroken[1]) < 30
+    for _ in range(4):
+        with pytest.raises(SystemExit):
+            toy(phases, checkpoints=dying_after(tmp_path, 5)).run()
+    assert_same(outcome_of(toy(phases, checkpoints=Checkpoints(tmp_path)), weights), unbroken)
+
+
 def test_a_watched_training_has_all_of_its_stages(
     toy: Make, phases: list[Any], weights: Make, tmp_path: Path, dying_after: Make
 ) -> None:

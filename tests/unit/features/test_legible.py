@@ -1,4 +1,4 @@
-"""Letters that an encoder does not know or spells out: counted by hand, and said after a fit."""
+"""Letters that an encoder does not know or spells out, HTML, overlong texts: counted by hand, and said after a fit."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+import coterie
 from coterie import TextClusterer
-from coterie.features.legible import TEXTS_READ, unread_share
+from coterie.features.legible import TEXTS_READ, cut_share, notes_on_reading, unread_share
 from coterie.features.tokens import load_tokenizer
 from coterie.features.transformer import TransformerEncoder
 
@@ -62,8 +63,34 @@ def test_letters_of_several_bytes_are_spelled_out_too(make_masked_lm: Callable[.
     assert unread_share(tokenizer, [" garden 我"]) == pytest.approx(1 / 7)
 
 
-def test_a_sample_stands_for_many_texts(pieces: Any) -> None:
-    assert unread_share(pieces, ["garden", "zebra"] * 10 * TEXTS_READ) == pytest.approx(5 / 11, abs=0.1)
+def test_a_sample_stands_for_many_texts() -> None:
+    (note,) = notes_on_reading(None, ["<b>plain</b>", "plain"] * 10 * TEXTS_READ)
+    assert abs(int(note.split("%")[0]) - 50) < 10
+
+
+@pytest.mark.parametrize("text", ["<p>Hello", "see <a href='x'>this</a>", "one<br/>two", '<DIV class="x">', "</td>"])
+def test_html_is_told_of(text: str) -> None:
+    plain = ["List<String> to Map<K, V>", "if a < b and c > d", "mail <ann@example.org>", "<3 it", "a <br", "<pen>"]
+    assert notes_on_reading(None, plain) == []
+    (note,) = notes_on_reading(None, [text, *plain])
+    assert note.startswith("14% of the texts hold HTML tags")
+    assert notes_on_reading(None, [text, *plain, *plain]) == [], "one in thirteen"
+
+
+def test_texts_longer_than_are_read(make_masked_lm: Callable[..., Path]) -> None:
+    encoder = TransformerEncoder(str(make_masked_lm("roberta")), max_length=6)  # four words between two marks
+    exact, longer = " garden garden garden garden", " garden garden garden garden garden"
+    assert cut_share(encoder, [exact, longer, "garden " * 10_000, " garden"]) == 0.5
+
+
+def test_a_fit_says_how_many_are_cut_and_result_shows_it() -> None:
+    long = [f"{text}. " + "All the rest is a long story about the weather. " * 20 for text in ENGLISH]
+    result = coterie.cluster(long, 2)
+    (note,) = result.notes
+    assert note.startswith("100% of the texts are longer than the 128 tokens")
+    assert f"note: {note}" in repr(result)
+    assert f"Note: {note}" in result._repr_html_()
+    assert coterie.cluster(ENGLISH, 2).notes == []
 
 
 @pytest.mark.parametrize(("texts", "warned"), [(ENGLISH, False), (RUSSIAN, True), (CHINESE, True)])

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from coterie.persist import environment
-from coterie.persist.environment import available_memory
+from coterie import memory
+from coterie.memory import available_memory
 
 
 @pytest.fixture
 def container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(environment, "CONTROL_GROUPS", tmp_path)
-    monkeypatch.setattr(environment, "OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(memory, "CONTROL_GROUPS", tmp_path)
+    monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "own")
     return tmp_path
 
 
