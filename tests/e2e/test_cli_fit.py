@@ -424,3 +424,18 @@ def test_one_group_is_one(run_cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("text\nthe first\nthe second\n", "utf-8")
     done = run_cli("fit", "in.csv", "--k", 1, "--method", "bow+kmeans", "--out", "run", cwd=tmp_path)
     assert "2 texts in 1 group, " in done.out
+
+
+def test_rows_without_a_text_can_be_left_out(run_cli: Cli, tmp_path: Path) -> None:
+    answers = ["red apple pie", "", "green apple tart", "late train ticket", " ", "fast train delay"]
+    pl.DataFrame({"": range(6), "answer": answers}).write_csv(tmp_path / "form.csv")
+    fit = ("fit", "form.csv", "--k", 2, "--out", "run", "--method", "tfidf+kmeans", "--skip-empty")
+    done = run_cli(*fit, cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert "note: 2 rows have no text, and are left out" in done.err
+    table = pl.read_csv(tmp_path / "run" / "assignments.csv")
+    assert table.columns == ["column 1", "answer", "cluster", "confidence"]
+    assert table["column 1"].to_list() == [0, 2, 3, 5]
+    (tmp_path / "none.csv").write_text("id,answer\n1,\n2,\n")
+    done = run_cli("fit", "none.csv", "--text", "answer", *fit[2:], "--force", cwd=tmp_path)
+    assert (done.code, done.err[:50]) == (2, "coterie: none.csv: column 'answer' is empty in eve")

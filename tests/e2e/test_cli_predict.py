@@ -52,6 +52,19 @@ def test_company_and_order_change_nothing(run_cli: Cli, demo_fit: Any, tmp_path:
     assert answers["confidence"].to_list() == pytest.approx(fitted["confidence"].to_list(), abs=1e-6)
 
 
+def test_rows_without_a_text_can_be_left_out(run_cli: Cli, refused: Refused, demo_fit: Any, tmp_path: Path) -> None:
+    path = tmp_path / "gaps.csv"
+    path.write_text("id,message\n1,I was charged twice\n2,\n3,\u200b\n4,dark mode please\n")
+    assert "row 2" in refused("predict", demo_fit.folder, "gaps.csv")
+    done = run_cli("predict", demo_fit.folder, path, "--skip-empty")
+    assert done.code == 0, done.err
+    assert read_csv(io.StringIO(done.out))["id"].to_list() == ["1", "4"]
+    assert "note: 2 rows have no text, and are left out" in done.err
+    path.write_text("id,message\n1,\n")
+    message = refused("predict", demo_fit.folder, "gaps.csv", "--skip-empty")
+    assert message.startswith("gaps.csv: column 'message' is empty in every row")
+
+
 # Without the encoder: formats
 
 

@@ -101,7 +101,7 @@ def test_by_column_is_a_table_of_what_occurs(counted: Any) -> None:
     for line in lines:
         if line["value"] == "app":
             assert float(line["share_of_value"]) == pytest.approx(int(line["count"]) / total, abs=1e-6)
-    assert "By channel: 2 values; 1 row has none; app has " in done.out
+    assert 'By channel: 2 values; 1 row has none; of "app" ' in done.out
 
 
 def test_the_report_shows_them_again(counted: Any, run_cli: Cli, tmp_path: Path) -> None:

@@ -41,6 +41,12 @@ def say_how_plain_text_is_read(table: TableReader, sample: pl.DataFrame) -> None
         )
 
 
+def say_how_many_are_skipped(rows: int) -> None:
+    if rows:
+        what = "row has no text, and is" if rows == 1 else "rows have no text, and are"
+        print(f"note: {rows:,} {what} left out", file=sys.stderr)
+
+
 def is_over(done: int, total: int) -> bool:
     return 0 < total <= done
 

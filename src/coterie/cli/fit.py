@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.console import StageTimes, print_group, print_json, progress_on_stderr, say_how_plain_text_is_read
+from coterie.cli.console import (
+    StageTimes,
+    print_group,
+    print_json,
+    progress_on_stderr,
+    say_how_many_are_skipped,
+    say_how_plain_text_is_read,
+)
 from coterie.cli.findings import check_shown_columns, print_content, print_shares
 from coterie.data.messages import texts_in_groups
 from coterie.errors import ConfigError, StoppedError
@@ -57,6 +64,7 @@ def fit(
         float | None,
         typer.Option(min=0, max=1, help="Mark rows with a confidence below this as outliers; they keep their group."),
     ] = None,
+    skip_empty: Annotated[bool, typer.Option("--skip-empty", help="Leave out rows without a text.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a finished run of this name.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress and no summary.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
@@ -73,8 +81,9 @@ def fit(
     own = dict(_setting(written) for written in set_ or [])
     n_clusters = written_n_clusters(k, "--k")
     frame, column, texts, views = _read(
-        file, text, truth, n_clusters, augment_columns, outliers, time_column, by_column, tell=is_main and not quiet
-    )
+        file, text, truth, n_clusters, augment_columns, outliers, time_column, by_column, skip_empty,
+        tell=is_main and not quiet,
+    )  # fmt: skip
     from coterie.api import cluster  # slow to load, so only now that the input is known to be sound
 
     options: dict[str, Any] = {
@@ -156,10 +165,11 @@ def _read(
     outliers: float | None,
     time_column: str | None,
     by_column: str | None,
+    skip_empty: bool,
     tell: bool,
 ) -> tuple[pl.DataFrame, str, list[str], list[list[str]]]:
     """The table, its text column, its texts and their other wordings, all checked before any heavy work."""
-    from coterie.data.check import check_n_clusters, texts_of, values_of
+    from coterie.data.check import check_n_clusters, no_text_error, rows_with_text, texts_of, values_of
     from coterie.data.columns import check_column, choose_text_column
     from coterie.data.readers import open_table
     from coterie.persist.new_run import check_names_free
@@ -170,6 +180,13 @@ def _read(
     column = choose_text_column(frame, text, name)
     if text is None and tell:
         _say_which(column, table, frame)
+    if skip_empty:
+        rows = len(frame)
+        frame = rows_with_text(frame, column, name)
+        if frame.is_empty():
+            raise no_text_error(column, name)
+        if tell:
+            say_how_many_are_skipped(rows - len(frame))
     if truth is not None:
         values_of(frame, check_column(frame, truth, name), name)
     check_shown_columns(frame, column, name, time_column, by_column)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.console import progress_on_stderr, say_how_plain_text_is_read
+from coterie.cli.console import progress_on_stderr, say_how_many_are_skipped, say_how_plain_text_is_read
 from coterie.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -28,10 +28,11 @@ def predict(
         typer.Option(help="The column with the texts; by default that of the fit, or else the one with texts."),
     ] = None,
     out: Annotated[str, typer.Option(help="CSV, TSV, JSONL or Parquet, also .gz; - for CSV on standard output.")] = "-",
+    skip_empty: Annotated[bool, typer.Option("--skip-empty", help="Leave out rows without a text.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     """Put new texts into the groups of a run: every input column, cluster and confidence. Memory does not grow."""
-    from coterie.data.check import texts_of
+    from coterie.data.check import no_text_error, rows_with_text, texts_of
     from coterie.data.readers import open_table
     from coterie.data.sources import STANDARD_STREAM
     from coterie.data.writers import table_writer
@@ -49,18 +50,24 @@ def predict(
         wanted = text or (finished.text_column if finished.text_column in table.columns else None)
         model = None
         with progress_on_stderr(quiet) as progress, table_writer(out) as writer:
-            done = 0
+            done = skipped = 0
             progress("predicting", 0, 0)
             for batch in table.batches(ROWS_AT_ONCE):
                 wanted = wanted or _column_like(finished.text_column, batch, table)
                 if not done and not quiet:
                     say_how_plain_text_is_read(table, batch)
-                texts = texts_of(batch, wanted, table.name, first_row=done + 1)
-                model = model or finished.model()  # the first rows are sound, so it is worth loading
-                writer.write(with_answers(batch, model.answers(texts), finished.outliers_below))
-                done += len(texts)
+                sorted_ones = rows_with_text(batch, wanted, table.name) if skip_empty else batch
+                if len(sorted_ones):
+                    texts = texts_of(sorted_ones, wanted, table.name, first_row=done + 1)
+                    model = model or finished.model()  # the first rows are sound, so it is worth loading
+                    writer.write(with_answers(sorted_ones, model.answers(texts), finished.outliers_below))
+                done, skipped = done + len(batch), skipped + len(batch) - len(sorted_ones)
                 progress("predicting", done, 0)
+            if model is None:
+                raise no_text_error(str(wanted), table.name)
             progress("predicting", done, done)
+    if not quiet:
+        say_how_many_are_skipped(skipped)
 
 
 def _column_like(of_the_fit: str, sample: pl.DataFrame, table: TableReader) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from coterie.types import NClusters
 
 # White space (its last character is U+3000) and the marks of width zero: a text of only these shows nothing.
+REMOVE_OR_FILL = "Remove such rows, or fill them in."
 INVISIBLE = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u200c\u200d\u2060\ufeff"
 
 AUTO: Literal["auto"] = "auto"
@@ -54,6 +55,16 @@ def texts_of(frame: pl.DataFrame, column: str, name: str, first_row: int = 1) ->
             f"not texts. {others}"
         )
     return check_texts(series, column=column, name=name, first_row=first_row)
+
+
+def rows_with_text(frame: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
+    """The rows of a table whose cell in this column is not empty."""
+    cells = frame.get_column(check_column(frame, column, name, option="--text")).to_list()
+    return frame.filter([not _is_empty(cell) for cell in cells])
+
+
+def no_text_error(column: str, name: str) -> InputError:
+    return InputError(f"{name}: column {shown(column)} is empty in every row. Name the column with the texts.")
 
 
 def values_of(frame: pl.DataFrame, column: str, name: str) -> list[str]:
@@ -206,6 +217,10 @@ def _bad_rows_error(cells: list[Any], bad: list[int], column: str, name: str, fi
     return InputError(f"{name}: {place(first_row + first)}, column {shown(column)} holds {found}{more}. {what_to_do}")
 
 
+def _is_empty(cell: Any) -> bool:
+    return is_missing(cell) or (isinstance(cell, str) and not cell.strip(INVISIBLE))
+
+
 def _is_bad(cell: Any) -> bool:
     if not isinstance(cell, str) or not cell.strip(INVISIBLE):
         return True
@@ -222,9 +237,9 @@ def _fault(cell: Any) -> tuple[str, str]:
                 "Remove that character, or read the text again with the right encoding.",
             )
         found = "only white space" if cell else "an empty text"
-        return found, "Remove such rows, or fill them in."
+        return found, REMOVE_OR_FILL
     if is_missing(cell):
-        return f"no text (a missing value: {shown(cell)})", "Remove such rows, or fill them in."
+        return f"no text (a missing value: {shown(cell)})", REMOVE_OR_FILL
     if isinstance(cell, bytes | bytearray):
         return f"bytes ({shown(cell)})", "Decode them first, e.g. with .decode('utf-8')."
     if isinstance(cell, int | float) or hasattr(cell, "__float__"):
