@@ -30,5 +30,5 @@ def test_without_a_rate_each_has_its_own(tiny_bert: Path) -> None:
     assert isinstance(eda, EDA)
     rates = dict.fromkeys(("replace", "insert", "swap", "delete"), 0.2)
     assert eda.describe() == EDA(eda.synonyms, **rates).describe()
-    with pytest.raises(ConfigError, match="'eda', 'deletion' or 'contextual'"):
+    with pytest.raises(ConfigError, match="'eda', 'wordnet', 'deletion' or 'contextual'"):
         make_augmenter("translation", encoder, ["a film"])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.augment import NeighbourSynonyms, WordNetSynonyms, synonyms
+from coterie.augment import EDA, NeighbourSynonyms, WordNetSynonyms, make_augmenter, synonyms
 from coterie.augment.vocabulary import whole_words
 from coterie.errors import ConfigError
 from coterie.features.transformer import TransformerEncoder
@@ -173,6 +173,9 @@ def test_wordnet_gives_single_words_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert wordnet.of("film") == ["movie", "plastic"]
     assert wordnet.of("unknown") == []
     assert "3.9" in wordnet.describe()
+    by_name = make_augmenter("wordnet", TransformerEncoder(), ["a film"], rate=0.9)
+    assert isinstance(by_name, EDA)
+    assert set(by_name.synonyms.of("film")) == {"movie", "plastic"}
 
 
 def test_wordnet_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,7 +144,9 @@ def test_tsdae_is_a_feature_that_is_saved_with_the_model(tiny_bert: Path, corpus
     np.testing.assert_array_equal(loaded.predict_proba(corpus), model.predict_proba(corpus))
     again = fitted("tsdae+kmeans", **settings)
     np.testing.assert_array_equal(again.vectors_, model.vectors_)
-    assert not list((tmp_path / "cache").rglob("state.safetensors")), "checkpoints go when the vectors are there"
+    assert again.history_ == model.history_, "to the second: it was not trained again"
+    other = fitted("tsdae+ward", **settings)
+    assert other.history_ == model.history_
 
 
 def test_settings_of_tsdae_are_checked(corpus: list[str]) -> None:
