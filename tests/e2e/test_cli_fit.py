@@ -439,3 +439,17 @@ def test_rows_without_a_text_can_be_left_out(run_cli: Cli, tmp_path: Path) -> No
     (tmp_path / "none.csv").write_text("id,answer\n1,\n2,\n")
     done = run_cli("fit", "none.csv", "--text", "answer", *fit[2:], "--force", cwd=tmp_path)
     assert (done.code, done.err[:50]) == (2, "coterie: none.csv: column 'answer' is empty in eve")
+
+
+def test_a_single_column_on_standard_input_is_known_by_its_name(run_cli: Cli, tmp_path: Path) -> None:
+    content = b"answer\nred apple pie\ngreen apple tart\nlate train ticket\nfast train delay\n"
+    options = ("--k", 2, "--out", "run", "--method", "tfidf+kmeans")
+    done = run_cli("fit", "-", "--text", "answer", *options, cwd=tmp_path, stdin=content)
+    assert done.code == 0, done.err
+    assert pl.read_csv(tmp_path / "run" / "assignments.csv").columns == ["answer", "cluster", "confidence"]
+
+
+def test_public_names_are_listed() -> None:
+    import coterie
+
+    assert {"cluster", "TextClusterer", "AECL"} <= set(dir(coterie))
