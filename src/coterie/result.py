@@ -21,7 +21,7 @@ from coterie.describe.map import text_map
 from coterie.describe.shares import by_value, over_time
 from coterie.describe.words import group_words
 from coterie.edits import Edits, divided
-from coterie.methods.base import Answers
+from coterie.methods.base import Answers, notes_among
 from coterie.types import Labels, Matrix, Progress, silent
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Clustering:
     @property
     def notes(self) -> list[str]:
         """What a person should know before trusting the groups."""
-        return [entry["note"] for entry in self.evidence if "note" in entry]
+        return notes_among(self.evidence)
 
     @property
     def map(self) -> Matrix:

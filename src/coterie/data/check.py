@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from coterie.types import NClusters
 
-# White space (its last character is U+3000) and the marks of width zero: a text of only these shows nothing.
 REMOVE_OR_FILL = "Remove such rows, or fill them in."
+# White space (its last character is U+3000) and the marks of width zero: a text of only these shows nothing.
 INVISIBLE = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u200c\u200d\u2060\ufeff"
 
 AUTO: Literal["auto"] = "auto"

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coterie.features.transformer import encoder_of
+from coterie.features.transformer import TransformerEncoder, encoder_of
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
-
-    from coterie.features.transformer import TransformerEncoder
 
 TEXTS_READ = 500
 CHARACTERS_READ = 1_000
