@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -40,7 +40,7 @@ def _threads_for(rows: int) -> AbstractContextManager[object]:
     return limits
 
 
-class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class TextClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Groups texts by meaning into exactly as many groups as asked for, numbered from the largest.
 
     Parameters
@@ -186,6 +186,11 @@ class TextClusterer(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         if self.topics_ is None:
             raise ConfigError(f"a model {why_no_topics(self.method, self.settings)}")
         return self.topics_.mixtures(check_texts(X))
+
+    @property
+    def _n_features_out(self) -> int:
+        """What scikit-learn names the columns of `transform` by."""
+        return self.n_features_out_
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the model as safetensors and JSON into a new folder."""

@@ -38,6 +38,7 @@ def test_live_groups_their_names_and_the_edits(open_page: Callable[..., Any], ed
     assert [group.id for group in live] == [4, 3, 5]
     shown = it.page.locator("#legend button")
     assert [shown.nth(at).get_attribute("data-group") for at in range(shown.count())] == ["4", "3", "5"]
+    assert it.page.locator("#legend .number").all_inner_texts() == ["4", "3", "5"]
     assert it.page.locator("#legend .name").all_inner_texts() == [group.name for group in live]
     assert it.page.locator("#cards h3").all_inner_texts() == [f"{group.id} {group.name}" for group in live]
     assert ATTACK in it.text("#group-5")
@@ -49,7 +50,7 @@ def test_live_groups_their_names_and_the_edits(open_page: Callable[..., Any], ed
         "group 3 named “rails, and, more”",
     ]
     assert it.page.locator("#tree svg text").count() == 3
-    assert "rails, and, more (15)" in it.page.locator("#tree").text_content()
+    assert "3 rails, and, more (15)" in it.page.locator("#tree").text_content()
     assert it.page.evaluate("window.hit") is None
     assert it.page.locator("main img").count() == 0
 

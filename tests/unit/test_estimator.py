@@ -94,6 +94,14 @@ def test_works_in_a_pipeline(demo_texts: list[str]) -> None:
     assert pipeline.predict(["I WAS CHARGED TWICE"]).shape == (1,)
 
 
+def test_columns_of_vectors_have_names(demo_texts: list[str]) -> None:
+    model = TextClusterer(3, method="tfidf+kmeans").set_output(transform="polars").fit(demo_texts[:60])
+    vectors = model.transform(demo_texts[:5])
+    assert vectors.columns == [f"textclusterer{place}" for place in range(model.n_features_out_)]
+    assert vectors.columns == model.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(vectors.to_numpy(), model.vectors_[:5])
+
+
 def test_a_copy_for_another_process_answers_the_same(demo_texts: list[str]) -> None:
     fitted = TextClusterer(3, method="minilm+kmeans").fit(demo_texts[:40])
     copy = pickle.loads(pickle.dumps(fitted))

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
 
-from coterie.features.words import english_stop_words, word_pattern, words_of
+from coterie.features.words import HAN, HIRAGANA, KATAKANA, english_stop_words, word_pattern, words_of
 
 # Chinese and Japanese do not write spaces: each of their characters counts as a word, as in BERT's tokenizer.
-_UNSPACED = (
-    r"\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-)
+_UNSPACED = HAN + HIRAGANA + KATAKANA
 _HAS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 _CHARACTER_OR_REST = re.compile(rf"[{_UNSPACED}][^\w.'’+#-]*|[^{_UNSPACED}]+")
 

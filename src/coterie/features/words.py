@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from coterie.errors import InputError
@@ -29,12 +30,38 @@ def word_pattern() -> re.Pattern[str]:
     return re.compile(rf"{letters}(?:[.'’_+#-]+{letters})*[+#]*")
 
 
+HAN = "々\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+HIRAGANA, KATAKANA = "\u3041-\u3096\u309d-\u309f", "\u30a1-\u30fa\u30fc-\u30ff"
+"""Written without spaces between words."""
+_PARTS = re.compile(f"(?P<signs>[{HAN}]+)|(?P<endings>[{HIRAGANA}]+)|[{KATAKANA}]+|[^{HAN}{HIRAGANA}{KATAKANA}]+")
+_TELLS_APART = re.compile(f"[{HAN}{KATAKANA}]")
+
+
 def words_of(text: str) -> list[str]:
-    """Lower-case words of at least two characters; the English possessive is dropped."""
+    """Lower-case words of at least two characters, or Chinese signs; the English possessive is dropped."""
     # Composed: a letter and an accent of its own (files from macOS) are the same word as one accented letter.
     composed = unicodedata.normalize("NFC", text).lower()
     found = (word.removesuffix("'s").removesuffix("’s") for word in word_pattern().findall(composed))
-    return [word for word in found if len(word) > 1]
+    if composed.isascii():
+        return [word for word in found if len(word) > 1]
+    return [part for word in found for part in _parts_of(word)]
+
+
+def _parts_of(word: str) -> Iterator[str]:
+    """The word, or what can be told apart in it without a dictionary where words are written without spaces.
+
+    Most Chinese words have two signs: those of a row count in pairs, overlapping. In Japanese what is in katakana is a
+    word, and the hiragana beside it and beside signs are mostly endings and particles.
+    """
+    if not _TELLS_APART.search(word):
+        if len(word) > 1:
+            yield word
+        return
+    for part in _PARTS.finditer(word):
+        if part["signs"]:
+            yield from map("".join, pairwise(part[0])) if len(part[0]) > 1 else part[0]
+        elif not part["endings"] and len(part[0]) > 1:
+            yield part[0]
 
 
 def telling_words_of(text: str) -> list[str]:

@@ -56,7 +56,7 @@ function borderline({ text, other, confidence, other_confidence: second }, data)
 function nearest(group, data, show) {
   const links = group.nearest.map(({ place }) => {
     const other = data.groups[place];
-    const button = node("button", { type: "button", className: "chip" }, swatch(data.palettes.shapes[other.shape], other.colour), other.name);
+    const button = node("button", { type: "button", className: "chip" }, swatch(data.palettes.shapes[other.shape], other.colour), `${other.id} ${other.name}`);
     button.addEventListener("click", () => show(place));
     return button;
   });

@@ -160,7 +160,7 @@ function treeDrawing(merges, groups, looks, left) {
     const shape = drawing("path", { d: PATHS[looks[leaf].shapeName], class: "leaf" });
     shape.style.fill = `var(--c${looks[leaf].colour})`;
     mark.append(shape);
-    picture.append(mark, wording(width + 28, nodes[leaf].y + 4, `${groups[leaf].name} (${groups[leaf].size.toLocaleString("en")})`));
+    picture.append(mark, wording(width + 28, nodes[leaf].y + 4, `${groups[leaf].id} ${groups[leaf].name} (${groups[leaf].size.toLocaleString("en")})`));
   }
   return picture;
 }

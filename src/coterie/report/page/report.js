@@ -181,7 +181,8 @@ class Report {
       ...this.data.groups.map((group) => {
         const button = node("button", { type: "button", "data-group": group.id, "data-place": group.place, "aria-pressed": "false" },
           swatch(this.data.palettes.shapes[group.shape], group.colour),
-          node("span", { className: "name", text: group.name }),
+          node("span", { className: "number", text: group.id }),
+          node("span", { className: "name", text: group.name, title: group.name }),
           node("span", { className: "many", text: count(group.size) }),
         );
         button.addEventListener("click", () => this.toggle(group.place));
@@ -234,7 +235,7 @@ class Report {
       swatch(shapeName, colour),
       node("span", { className: "words-of", text: data.texts[point] }),
       node("span", { className: "meta" },
-        node("span", { className: "name", text: group.name, title: group.name }),
+        node("span", { className: "name", text: `${group.id} ${group.name}`, title: group.name }),
         node("span", { className: "sure", text: data.confidence[point].toFixed(2) }),
       ),
     );
