@@ -232,6 +232,7 @@ def test_empty_cell_in_the_truth(refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("text,theme\none text,a\ntwo texts,b\nthree texts,\n")
     message = refused("fit", "in.csv", "--text", "text", "--truth", "theme", *FIT)
     assert message.startswith("in.csv: row 3, column 'theme' is empty.")
+    assert "`coterie evaluate RUN --truth COLUMN` then scores the rows that have one" in message
 
 
 def test_unknown_truth_suggests_the_nearest(refused: Refused, tmp_path: Path) -> None:

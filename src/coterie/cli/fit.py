@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from coterie.types import NClusters
 
 GROUPS_SHOWN = 30
+GAPS_IN_TRUTH = (
+    "Fill it in, or fit without `--truth`: `coterie evaluate RUN --truth COLUMN` then scores the rows that have one."
+)
 
 
 def fit(
@@ -188,7 +191,7 @@ def _read(
         if tell:
             say_how_many_are_skipped(rows - len(frame))
     if truth is not None:
-        values_of(frame, check_column(frame, truth, name), name)
+        values_of(frame, check_column(frame, truth, name), name, to_do=GAPS_IN_TRUTH)
     check_shown_columns(frame, column, name, time_column, by_column)
     check_names_free(frame.columns, name, outliers)
     texts = texts_of(frame, column, name)

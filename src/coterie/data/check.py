@@ -67,12 +67,14 @@ def no_text_error(column: str, name: str) -> InputError:
     return InputError(f"{name}: column {shown(column)} is empty in every row. Name the column with the texts.")
 
 
-def values_of(frame: pl.DataFrame, column: str, name: str) -> list[str]:
+def values_of(
+    frame: pl.DataFrame, column: str, name: str, to_do: str = "Fill it in, or remove such rows."
+) -> list[str]:
     """Give the cells of a column of true groups or labels as text; an empty one is an error."""
     values = frame.get_column(column).to_list()
     empty = next((row for row, value in enumerate(values, start=1) if not is_known(value)), None)
     if empty is not None:
-        raise InputError(f"{name}: {place(empty)}, column {shown(column)} is empty. Fill it in, or remove such rows.")
+        raise InputError(f"{name}: {place(empty)}, column {shown(column)} is empty. {to_do}")
     return [str(value) for value in values]
 
 
