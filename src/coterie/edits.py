@@ -12,7 +12,7 @@ of a retired one is 0.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -74,17 +74,14 @@ class Split:
 
 @dataclass(frozen=True)
 class Rename:
-    """A group has this name."""
+    """Each of these groups has the name in its place: all that one command named, so that one undo takes it back."""
 
-    id: int
-    name: str
-
-    @property
-    def ids(self) -> tuple[int, ...]:
-        return (self.id,)
+    ids: tuple[int, ...]
+    names: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"group {self.id} named “{self.name}”"
+        named = ", ".join(f"{group} named “{name}”" for group, name in zip(self.ids, self.names, strict=True))
+        return f"group {named}" if len(self.ids) == 1 else f"groups {named}"
 
 
 Edit = Merge | Split | Rename
@@ -119,7 +116,10 @@ class Edits:
     @cached_property
     def names(self) -> dict[int, str]:
         """The names that people gave to groups that there still are."""
-        given = {edit.id: edit.name for edit in self.log if isinstance(edit, Rename)}
+        given: dict[int, str] = {}
+        for edit in self.log:
+            if isinstance(edit, Rename):
+                given |= zip(edit.ids, edit.names, strict=True)
         return {group: name for group, name in given.items() if group not in self.retired}
 
     def answers(self, vectors: Matrix, probabilities: Matrix) -> Answers:
@@ -150,15 +150,10 @@ class Edits:
         new = range(self.width, self.width + len(parts.centres) - 1)
         return self._then(Split((self.known(group), *new), parts))
 
-    def renamed(self, group: Any, name: Any) -> Edits:
-        if not isinstance(name, str):
-            raise ConfigError(f"a name must be a str, and {shown(name)} was given: give one with letters or digits")
-        cleaned = clean_name(name)
-        if not cleaned:
-            raise ConfigError(f"the name {shown(name)} is empty: give one with letters or digits")
-        if len(cleaned) > LONGEST_NAME:
-            raise ConfigError(f"the name {shown(cleaned)} is too long: use at most {LONGEST_NAME} characters")
-        return self._then(Rename(self.known(group), cleaned))
+    def renamed(self, names: Mapping[Any, Any]) -> Edits:
+        """With a name for each of these groups, as one edit."""
+        ids = tuple(self.known(group) for group in names)
+        return self._then(Rename(ids, tuple(_checked_name(name) for name in names.values())))
 
     def undone(self) -> Edits:
         """Without the last edit."""
@@ -220,6 +215,17 @@ def _check_parts(group: int, into: int, most: int, found: str) -> None:
     if into > most:
         advice = f"Ask for at most {most:,}." if most > 1 else "It cannot be split."
         raise InputError(f"group {group}: {into:,} parts were asked for, but {found}. {advice}")
+
+
+def _checked_name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise ConfigError(f"a name must be a str, and {shown(name)} was given: give one with letters or digits")
+    cleaned = clean_name(name)
+    if not cleaned:
+        raise ConfigError(f"the name {shown(name)} is empty: give one with letters or digits")
+    if len(cleaned) > LONGEST_NAME:
+        raise ConfigError(f"the name {shown(cleaned)} is too long: use at most {LONGEST_NAME} characters")
+    return cleaned
 
 
 def clean_name(name: str) -> str:

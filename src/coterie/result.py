@@ -175,7 +175,7 @@ class Clustering:
 
     def rename(self, group: int, name: str) -> Clustering:
         """With a name of your own for a group."""
-        return self._edited(self.edits.renamed(group, name))
+        return self._edited(self.edits.renamed({group: name}))
 
     def undo(self) -> Clustering:
         """Without the last edit; again and again, back to what the fit found."""

@@ -152,9 +152,11 @@ def test_names_from_an_endpoint(run_cli: Cli, small_run: Path, endpoint: Any) ->
     assert keys == ["Bearer sk-secret"] * 3
     named = {group: entry["name"] for group, entry in clusters(small_run).items()}
     assert named == {0: "<script>alert(1)</script>", 1: "mine", 2: "Banks", 3: "Gardens"}
-    assert "Done: group 3 named “Gardens”" in done.out
+    assert "3 named “Gardens”" in done.out
     assert "sk-secret" not in done.out + done.err
     assert not any(b"sk-secret" in data for data in contents(small_run).values())
+    assert run_cli("edit", small_run, "undo", "--quiet").code == 0
+    assert contents(small_run) == before
 
 
 def test_an_endpoint_that_cannot_be_asked(refused: Cli, small_run: Path) -> None:

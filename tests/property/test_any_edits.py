@@ -47,7 +47,7 @@ def drawn_edit(data: st.DataObject, edits: Edits) -> Edits:
         return edits.merged(data.draw(st.lists(st.sampled_from(edits.live), min_size=2, max_size=4, unique=True)))
     group = data.draw(st.sampled_from(edits.live))
     if kind == "rename":
-        return edits.renamed(group, data.draw(st.sampled_from(["billing", "refunds", "x"])))
+        return edits.renamed({group: data.draw(st.sampled_from(["billing", "refunds", "x"]))})
     random = np.random.default_rng(data.draw(st.integers(0, 99)))
     centres = random.normal(size=(data.draw(st.integers(2, 4)), WIDTH)).astype(np.float32)
     return edits.divided(group, NearestCentre(centres, float(random.uniform(0.2, 2))))
@@ -169,7 +169,7 @@ def test_predict_gives_the_labels_whatever_was_done(data: st.DataObject) -> None
 @given(worlds)
 def test_without_edits_the_fitted_answers_stand(world: World) -> None:
     probabilities = world.fitted.probabilities(world.vectors)
-    for edits in (Edits(GROUPS), Edits(GROUPS).renamed(1, "one")):
+    for edits in (Edits(GROUPS), Edits(GROUPS).renamed({1: "one"})):
         answers = world.answers(edits)
         np.testing.assert_array_equal(answers.probabilities, probabilities)
         np.testing.assert_array_equal(answers.labels, labels_of(probabilities))

@@ -66,12 +66,16 @@ def test_numbers_are_never_given_twice() -> None:
 
 
 def test_names_stay_with_their_number() -> None:
-    edits = Edits(4).renamed(2, "refunds").renamed(1, "billing").renamed(1, "  invoices\n")
+    edits = Edits(4).renamed({2: "refunds"}).renamed({1: "billing"}).renamed({1: "  invoices\n"})
     assert edits.names == {2: "refunds", 1: "invoices"}
     assert edits.merged([0, 1]).names == {2: "refunds"}
     assert edits.merged([1, 0]).names == {2: "refunds", 1: "invoices"}
     assert edits.undone().names == {2: "refunds", 1: "billing"}
     assert str(edits.log[-1]) == "group 1 named “invoices”"
+    all_at_once = edits.renamed({0: "trains", 1: "bills"})
+    assert all_at_once.names == {2: "refunds", 1: "bills", 0: "trains"}
+    assert str(all_at_once.log[-1]) == "groups 0 named “trains”, 1 named “bills”"
+    assert all_at_once.undone().names == edits.names
 
 
 @pytest.mark.parametrize(
@@ -100,10 +104,10 @@ def test_names_are_one_line_of_what_is_seen(name: str, cleaned: str) -> None:
         (lambda edits: edits.merged([-1, 0]), "there is no group -1"),
         (lambda edits: edits.merged([True, 0]), "there is no group True"),
         (lambda edits: edits.merged(["1", 0]), "there is no group '1'"),
-        (lambda edits: edits.renamed(7, "x"), "there is no group 7"),
-        (lambda edits: edits.renamed(1, " \u202e\n"), "is empty"),
-        (lambda edits: edits.renamed(1, None), "must be a str"),
-        (lambda edits: edits.renamed(1, "x" * 81), "is too long: use at most 80"),
+        (lambda edits: edits.renamed({7: "x"}), "there is no group 7"),
+        (lambda edits: edits.renamed({1: " \u202e\n"}), "is empty"),
+        (lambda edits: edits.renamed({1: None}), "must be a str"),
+        (lambda edits: edits.renamed({1: "x" * 81}), "is too long: use at most 80"),
         (lambda edits: Edits(4).undone(), "nothing to undo: the groups are as the fit left them"),
     ],
 )
@@ -267,4 +271,4 @@ def test_what_is_no_list_of_groups_is_not_merged(ids: Any) -> None:
 @pytest.mark.parametrize("name", [5, None, b"billing"])
 def test_what_is_no_text_is_no_name(name: Any) -> None:
     with pytest.raises(ConfigError, match="a name must be a str"):
-        Edits(3).renamed(0, name)
+        Edits(3).renamed({0: name})

@@ -67,7 +67,7 @@ def rename(
     quiet: Quiet = False,
 ) -> None:
     """Give a group a name of your own."""
-    _edit(context, quiet, lambda edited: edited.model.edits_.renamed(group, name))
+    _edit(context, quiet, lambda edited: edited.model.edits_.renamed({group: name}))
 
 
 @app.command()
@@ -97,9 +97,7 @@ def name(
             raise ConfigError(
                 f"{edited.run.folder}: every group has a name. Change one with `coterie edit RUN rename`."
             )
-        for group, found in asked.names(nameless, max_calls, edited.progress).items():
-            edits = edits.renamed(group, found)
-        return edits
+        return edits.renamed(asked.names(nameless, max_calls, edited.progress))
 
     _edit(context, quiet, named)
 

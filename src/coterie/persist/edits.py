@@ -26,7 +26,7 @@ from coterie.types import Labels
 if TYPE_CHECKING:
     from coterie.estimator import TextClusterer
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 LOG, ARRAYS = "edits.json", "edits.safetensors"
 
 Arrays = dict[str, NDArray[Any]]
@@ -91,7 +91,7 @@ def _entry(edit: Edit) -> dict[str, Any]:
         return {"edit": "merge", "ids": list(edit.ids)}
     if isinstance(edit, Split):
         return {"edit": "split", "ids": list(edit.ids), "temperature": edit.parts.temperature}
-    return {"edit": "rename", "id": edit.id, "name": edit.name}
+    return {"edit": "rename", "ids": list(edit.ids), "names": list(edit.names)}
 
 
 def _read(folder: Path) -> tuple[list[Edit], Arrays]:
@@ -121,9 +121,12 @@ def _read(folder: Path) -> tuple[list[Edit], Arrays]:
 
 def _edit(place: int, entry: dict[str, Any], arrays: Arrays) -> Edit:
     kind = entry["edit"]
-    if kind == "rename":
-        return Rename(*_typed([entry["id"]], int), *_typed([entry["name"]], str))
     ids = _typed(entry["ids"], int)
+    if kind == "rename":
+        names = _typed(entry["names"], str)
+        if not ids or len(names) != len(ids):
+            raise ValueError(f"{entry!r} is no edit")
+        return Rename(ids, names)
     if kind not in ("merge", "split") or len(ids) < 2:
         raise ValueError(f"{entry!r} is no edit")
     if kind == "merge":
@@ -149,7 +152,7 @@ def _replayed(edits: Edits, edit: Edit, width: int) -> Edits:
             raise ValueError(f"the centres of group {edit.ids[0]} are no numbers")
         after = edits.divided(edit.ids[0], edit.parts)
     else:
-        after = edits.renamed(edit.id, edit.name)
+        after = edits.renamed(dict(zip(edit.ids, edit.names, strict=True)))
     if str(after.log[-1]) != str(edit):
         raise ValueError(f"it says {str(edit)!r}, where that cannot be")
     return after

@@ -58,7 +58,7 @@ def test_every_file_follows_and_undo_gives_every_byte_back(folder: Path, fitted:
     before = Run.open(folder)
     frame, metrics = before.assignments(), before.metrics()
     edited = EditedRun(before)
-    edited.write(edited.model.edits_.renamed(2, "names"))
+    edited.write(edited.model.edits_.renamed({2: "names"}))
     named = contents(folder)
     assert {name for name, data in named.items() if contents(fitted).get(name) != data} == {
         "clusters.json", "report.html", "model/edits.json", "model/edits.safetensors",

@@ -32,9 +32,9 @@ def test_what_is_in_it(saved: Path) -> None:
     assert document["edits"] == [
         {"edit": "merge", "ids": [1, 0]},
         {"edit": "split", "ids": [1, 4, 5]},
-        {"edit": "rename", "id": 2, "name": "billing"},
+        {"edit": "rename", "ids": [2], "names": ["billing"]},
     ]
-    assert document["format"] == 1
+    assert document["format"] == 2
     assert document["arrays_sha256"] == hashlib.sha256((saved / "edits.safetensors").read_bytes()).hexdigest()
     assert document["model_sha256"] == hashlib.sha256((saved / "model.safetensors").read_bytes()).hexdigest()
     assert sorted(load_file(saved / "edits.safetensors")) == ["centres.1", "labels"]
@@ -78,10 +78,12 @@ def change_arrays(folder: Path, **arrays: Any) -> None:
         lambda document: document["edits"][1].update(temperature=0),
         lambda document: document["edits"][1].update(temperature="cold"),
         lambda document: document["edits"][1].update(temperature=float("nan")),
-        lambda document: document["edits"][2].update(id=0),
-        lambda document: document["edits"][2].update(name=""),
-        lambda document: document["edits"][2].update(name="\u202egnillib"),
-        lambda document: document["edits"][2].update(name=7),
+        lambda document: document["edits"][2].update(ids=[0]),
+        lambda document: document["edits"][2].update(ids=[], names=[]),
+        lambda document: document["edits"][2].update(names=[]),
+        lambda document: document["edits"][2].update(names=[""]),
+        lambda document: document["edits"][2].update(names=["\u202egnillib"]),
+        lambda document: document["edits"][2].update(names=[7]),
         lambda document: document["edits"].pop(1),
         lambda document: document["edits"].pop(0),
         lambda document: document["edits"].append("merge"),
@@ -89,7 +91,7 @@ def change_arrays(folder: Path, **arrays: Any) -> None:
         lambda document: document.pop("edits"),
         lambda document: document.update(arrays_sha256="0"),
         lambda document: document.update(model_sha256="0"),
-        lambda document: document.update(format=2),
+        lambda document: document.update(format=1),
     ],
 )
 def test_a_damaged_log_is_an_error(saved: Path, act: Callable[[Document], Any]) -> None:
@@ -99,7 +101,7 @@ def test_a_damaged_log_is_an_error(saved: Path, act: Callable[[Document], Any]) 
         TextClusterer.load(saved)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", "{}", '{"format": 1}', "[" * 100_000])
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "{}", '{"format": 2}', "[" * 100_000])
 def test_a_log_that_is_none(saved: Path, text: str) -> None:
     (saved / "edits.json").write_text(text)
     for read in (TextClusterer.load, edits_in_words):
