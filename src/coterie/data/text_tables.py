@@ -85,11 +85,13 @@ class _RecordTable(TableReader):
         return InputError(
             f"{self.name}: {where} has {found:,} {_cells(found)}, but the header has {expected:,}. "
             + (TITLE_ABOVE if record.row == 1 and found > expected else "")
-            + self._how_to_mend_ragged()
+            + self._how_to_mend_ragged(record)
         )
 
-    def _how_to_mend_ragged(self) -> str:
+    def _how_to_mend_ragged(self, record: Record) -> str:
         separator = {",": "comma", ";": "semicolon", "\t": "tab"}.get(self._separator, self._separator)
+        if any(cell.startswith(" ") and cell.lstrip().startswith('"') for cell in record.cells):
+            return f"A quote counts only right after the {separator}: take out the space before it."
         return f"Put cells that hold a {separator} or a line break in double quotes."
 
 
@@ -124,8 +126,11 @@ class TsvTable(_RecordTable):
                 yield Record(row, number, content.split("\t"))
                 row += 1
 
-    def _how_to_mend_ragged(self) -> str:
-        return "Cells of a TSV file cannot hold tabs or line breaks: take them out, or save the table as CSV."
+    def _how_to_mend_ragged(self, record: Record) -> str:
+        return (
+            "Cells of a TSV file cannot hold tabs or line breaks: take them out. If they are in quotes, give the file "
+            "a name that ends in .csv: there quotes count, and tabs between cells are fine."
+        )
 
 
 class PlainTextTable(_RecordTable):

@@ -144,7 +144,7 @@ def test_a_title_above_the_header_is_thought_of(tmp_path: Path) -> None:
 def test_a_title_above_a_tsv_file_brings_no_advice_to_quote(tmp_path: Path) -> None:
     message = error_of(put(tmp_path, "in.tsv", "Export of March\nid\tmessage\n1\tlate\n"))
     assert "The first line must name the columns" in message
-    assert "quotes" not in message
+    assert "in double quotes" not in message
 
 
 @pytest.mark.parametrize(
@@ -229,11 +229,18 @@ def test_plain_text_without_a_text(tmp_path: Path) -> None:
     [
         ("a.csv", 'a,b\n"x\ny",2\n1,2,3\n', "row 2 (line 4) has 3 cells, but the header has 2"),
         ("a.csv", "a,b,c\n1,2\n", "row 1 (line 2) has 2 cells, but the header has 3"),
+        ("a.csv", 'a,b\n1, "x, y"\n', "A quote counts only right after the comma: take out the space before it."),
+        ("a.tsv", 'a\tb\n1\t"x\ny"\n', "If they are in quotes, give the file a name that ends in .csv"),
         ("a.tsv", "a\tb\n1\t2\n\n3\n", "row 2 (line 4) has 1 cell, but the header has 2"),
     ],
 )
 def test_ragged_row(tmp_path: Path, name: str, content: str, expected: str) -> None:
     assert expected in error_of(put(tmp_path, name, content))
+
+
+def test_quoted_cells_between_tabs_are_read_as_the_advice_says(tmp_path: Path) -> None:
+    quoted = 'a\tb\n1\t"x\ny"\n2\t"say ""so"""\n'
+    assert rows_of(put(tmp_path, "a.csv", quoted)) == [("1", "x\ny"), ("2", 'say "so"')]
 
 
 def test_unclosed_quote_names_the_row_where_it_opens(tmp_path: Path) -> None:
