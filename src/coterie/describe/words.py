@@ -1,4 +1,4 @@
-"""The words of a group: class-based TF-IDF without near-duplicates."""
+"""The words of a group: class-based TF-IDF of those that it has more often than others, without near-duplicates."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 WORDS_PER_GROUP = 10
 CANDIDATES_PER_WORD = 5
 MAX_WORDS = 50_000
+TELLING = 2.0
+"""How many times as often as the others a group must have a word for it to tell something of the group."""
 
 
 def group_words(
@@ -29,10 +31,16 @@ def group_words(
         return [[] for _ in range(n_clusters)]
     # A word repeated within one text says nothing more about the group.
     counts.data[:] = 1
-    scores = class_tfidf((_membership(labels, n_clusters) @ counts).tocsr())
-    scores.sort_indices()
-    parts = [slice(*ends) for ends in pairwise(scores.indptr.tolist())]
-    return [_best_words(scores.indices[part], scores.data[part], vocabulary, words_per_group) for part in parts]
+    held = (_membership(labels, n_clusters) @ counts).tocsr()
+    held.sort_indices()
+    scores, telling = class_tfidf(held), _more_than_elsewhere(held) >= TELLING
+    found = []
+    for part in (slice(*ends) for ends in pairwise(held.indptr.tolist())):
+        words, of_part = np.arange(part.start, part.stop), telling[part]
+        if of_part.any():
+            words = words[of_part]
+        found.append(_best_words(held.indices[words], scores.data[words], vocabulary, words_per_group))
+    return found
 
 
 def class_tfidf(counts: csr_matrix) -> csr_matrix:
@@ -46,6 +54,18 @@ def class_tfidf(counts: csr_matrix) -> csr_matrix:
     shares = scores.data / np.repeat(np.maximum(totals, 1), np.diff(scores.indptr))
     scores.data = np.asarray(shares * rarity[scores.indices], dtype=np.float32)
     return scores
+
+
+def _more_than_elsewhere(counts: csr_matrix) -> NDArray[np.float64]:
+    """For every word that a group has, its share in the group as a multiple of its share in all other groups.
+
+    About 1 for the stop words of any language, and for what all texts are about.
+    """
+    totals, occurrences = (np.asarray(counts.sum(axis=axis), dtype=np.float64).ravel() for axis in (1, 0))
+    inside = np.repeat(totals, np.diff(counts.indptr))
+    elsewhere = (occurrences[counts.indices] - counts.data) / np.maximum(totals.sum() - inside, 1)
+    with np.errstate(divide="ignore"):
+        return np.asarray(counts.data / inside / elsewhere)
 
 
 def near_duplicates(first: str, second: str) -> bool:

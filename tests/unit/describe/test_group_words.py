@@ -23,12 +23,24 @@ def test_score_of_a_group_without_words_is_zero() -> None:
 def test_words_of_groups() -> None:
     texts = ["The lamp, the lamp, the lamp!", "a lamp and a sofa", "my invoice", "the invoice of the sofa"]
     words = group_words(texts, np.array([1, 1, 0, 0]), 2)
-    # A word counts once a text: group 1 has lamp 2 and sofa 1, group 0 invoice 2 and sofa 1.
-    high, low = round(2 / 3 * np.log(1 + 3 / 2), 5), round(1 / 3 * np.log(1 + 3 / 2), 5)
-    assert words == [
-        [("invoice", pytest.approx(high)), ("sofa", pytest.approx(low))],
-        [("lamp", pytest.approx(high)), ("sofa", pytest.approx(low))],
-    ]
+    # A word counts once a text: group 1 has lamp 2 and sofa 1, group 0 invoice 2 and sofa 1, which tells neither apart.
+    score = round(2 / 3 * np.log(1 + 3 / 2), 5)
+    assert words == [[("invoice", pytest.approx(score))], [("lamp", pytest.approx(score))]]
+
+
+def test_words_of_a_group_are_twice_as_frequent_there() -> None:
+    # Of four words each: "da" is in every text, "und" in two of group 0 and one of group 1, "der" in two and none.
+    texts = ["da und der Zug", "da und der Bus", "da und das Brot", "da kein Korn mehr"]
+    first, second = group_words(texts, np.array([0, 0, 1, 1]), 2)
+    assert {word for word, _ in first} == {"und", "der", "zug", "bus"}
+    assert {word for word, _ in second} == {"das", "brot", "kein", "korn", "mehr"}
+
+
+def test_a_group_of_nothing_but_shared_words_keeps_them() -> None:
+    texts = ["lamp sofa", "lamp sofa", "lamp sofa garden"]
+    shared, other = group_words(texts, np.array([0, 0, 1]), 2)
+    assert [word for word, _ in shared] == ["lamp", "sofa"]
+    assert [word for word, _ in other] == ["garden"]
 
 
 def test_no_stop_words() -> None:
