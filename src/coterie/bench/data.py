@@ -15,7 +15,7 @@ from coterie.bench.records import DataSet, data_set
 from coterie.errors import ConfigError, InputError
 from coterie.types import Progress, silent
 
-State = Literal["ready", "other bytes", "not checked", "not here"]
+State = Literal["ready", "other bytes", "not checked", "not readable", "not here"]
 Checked = Literal["file", "content"]
 SHUFFLED_WITH = 12345
 
@@ -51,7 +51,11 @@ def state_of(record: DataSet) -> State:
         return "not here"
     if record.sha256 is None:
         return "not checked"
-    return "ready" if check_bytes(record, path.read_bytes()) else "other bytes"
+    try:
+        packed = path.read_bytes()
+    except OSError:
+        return "not readable"
+    return "ready" if check_bytes(record, packed) else "other bytes"
 
 
 def check_bytes(record: DataSet, packed: bytes) -> Checked | None:
@@ -76,7 +80,10 @@ def load(name: str) -> LabelledTexts:
     path = path_of(record)
     if not path.is_file():
         raise InputError(_missing(record, path))
-    packed = path.read_bytes()
+    try:
+        packed = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: this file cannot be read ({error.strerror}).") from error
     if record.sha256 is not None and check_bytes(record, packed) is None:
         raise InputError(
             f"{path}: these are not the bytes of {name!r} (sha256 {hashlib.sha256(packed).hexdigest()[:12]}..., not "

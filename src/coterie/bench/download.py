@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import time
 import urllib.error
@@ -27,6 +28,7 @@ WAITS = (1.0, 4.0)
 LARGEST_FILE = 64 << 20
 LARGEST_ARCHIVE = 2 << 30
 _BLOCK = 1 << 16
+_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 _WORTH_ANOTHER_ATTEMPT = (408, 429, 500, 502, 503, 504)
 
 
@@ -73,6 +75,10 @@ def _attempt(address: str, target: Path, largest: int, progress: Progress) -> No
             f"{address}: the server answered {error.code} ({error.reason}). The source may be gone or moved."
         ) from error
     except (OSError, http.client.HTTPException) as error:
+        if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
+            raise InputError(
+                f"{target.parent}: {error.strerror}. Make room there, or name another folder in TMPDIR."
+            ) from error
         raise _PassingError(f"the download failed ({getattr(error, 'reason', None) or error})") from error
 
 

@@ -67,7 +67,16 @@ Cells = Sequence[Measured]
 
 
 def measured(results: Iterable[Result]) -> list[Measured]:
-    return [Measured(Cell(**result["cell"]), result) for result in results if result["status"] == "done"]
+    """Every fit once: of one that was run with its stages kept and without, the one that has them."""
+    found: dict[tuple[object, ...], Measured] = {}
+    for result in results:
+        if result["status"] != "done":
+            continue
+        one = Measured(Cell(**result["cell"]), result)
+        fit = (one.way, json.dumps(dict(one.cell.settings), sort_keys=True), one.cell.data_name, one.cell.seed)
+        if fit not in found or not found[fit].stages:
+            found[fit] = one
+    return list(found.values())
 
 
 def figure(

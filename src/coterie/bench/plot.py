@@ -11,7 +11,6 @@ from coterie.bench.data import make_folder
 from coterie.bench.figure import Figure
 from coterie.bench.measured import Cells, measured
 from coterie.bench.plan import Result
-from coterie.bench.png import write_pngs
 from coterie.bench.svg import figure_svg
 from coterie.data.atomic import atomic_file
 from coterie.data.messages import fault, nearest
@@ -45,7 +44,7 @@ KINDS = {
 
 
 def draw(results: Sequence[Result], out: Path, only: str | None = None) -> tuple[list[Path], list[str]]:
-    """Writes the figures; gives the files, and for each kind that is not there a sentence that says why."""
+    """Writes the figures as SVG; gives the files, and for each kind that is not there a sentence that says why."""
     if only is not None and only not in KINDS:
         guess = nearest(only, KINDS)
         hint = f"did you mean {guess!r}?" if guess else f"there are {', '.join(KINDS)}"
@@ -62,7 +61,7 @@ def draw(results: Sequence[Result], out: Path, only: str | None = None) -> tuple
         files.append(out / f"{figure.stem}.svg")
         with atomic_file(files[-1]) as file:
             file.write(figure_svg(figure))
-    return [*files, *write_pngs(files)], missing
+    return files, missing
 
 
 def _made(kind: Kind, cells: Cells) -> list[Figure]:

@@ -61,6 +61,6 @@ def _size(picture: Path) -> tuple[int, int]:
 
 def _sorry(pictures: Sequence[Path], why: str) -> str:
     return (
-        f"{pictures[0].parent}: the SVG files are written, and no PNG files, which a browser has to take "
+        f"{pictures[0].parent}: the SVG files are written, but not all PNG files, which a browser has to take "
         f"({why}). For those too: {INSTALL}."
     )

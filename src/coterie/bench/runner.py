@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,8 @@ OUT_OF_MEMORY = -9
 LAST_WORDS = 500
 PLANNED = "plan.json"
 """The cells of a folder, those without a result too, each as the plan that was run last calls it."""
+NAME_OF_CELL = re.compile(r"-[0-9a-f]{10}\.json$")
+"""Other files of the folder are not ours."""
 BEST_LAST = ("missing", "failed", "done")
 
 
@@ -88,7 +91,7 @@ def _cells_of(folder: Path) -> dict[str, Any]:
     planned = _planned(folder)
     if not planned:
         return {}
-    unlisted = {path.name for path in folder.glob("*.json")} - {PLANNED, *planned}
+    unlisted = {path.name for path in folder.glob("*.json") if NAME_OF_CELL.search(path.name)} - {PLANNED, *planned}
     return planned | {name: read_cell(folder / name)["cell"] for name in sorted(unlisted)}
 
 

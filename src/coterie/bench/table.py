@@ -127,7 +127,7 @@ def score_of(result: dict[str, Any], readout: str) -> dict[str, float] | None:
     if readout in scores:
         return scores[readout]
     # A method without training has one read-out: its labels.
-    return scores["kept"] if "head" not in scores and readout != "head" else None
+    return scores["kept"] if set(scores) == {"kept"} and readout != "head" else None
 
 
 def _text(measured: dict[tuple[str, str], _Measured], row: str, name: str, metric: str) -> str:

@@ -97,6 +97,7 @@ def plot(
 ) -> None:
     """Draw the papers' figures from what was measured, as SVG and PNG."""
     from coterie.bench.plot import draw
+    from coterie.bench.png import write_pngs
     from coterie.bench.runner import read_cells
 
     files, missing = draw(read_cells(folders), out, figure)
@@ -104,6 +105,8 @@ def plot(
         print(path)
     for sentence in missing:
         print(sentence, file=sys.stderr)
+    for path in write_pngs(files):
+        print(path)
 
 
 def _outcome(cell: Cell, result: dict[str, Any]) -> str:

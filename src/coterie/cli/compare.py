@@ -34,7 +34,11 @@ def compare(
     from coterie.data.writers import table_writer
     from coterie.persist.run import Run
 
+    if json and out == "-":
+        raise ConfigError("--json and --out - would both print: leave one of them out")
     finished = Run.open(run)
+    if out is not None and out != "-":
+        finished.check_not_its_own(out)
     # A file that cannot be written is told before the work.
     with nullcontext() if out is None else table_writer(out) as writer, progress_on_stderr(quiet) as progress:
         found = _moved(finished, labels, pairs, progress)

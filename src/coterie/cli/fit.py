@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +21,7 @@ from coterie.cli.console import (
 )
 from coterie.cli.findings import check_shown_columns, print_content, print_shares
 from coterie.data.messages import texts_in_groups
-from coterie.errors import ConfigError, StoppedError
+from coterie.errors import ConfigError, InputError, StoppedError
 from coterie.registry import Effort, Precision
 
 if TYPE_CHECKING:
@@ -183,22 +185,36 @@ def _read(
     column = choose_text_column(frame, text, name)
     if text is None and tell:
         _say_which(column, table, frame)
+    skipped = 0
     if skip_empty:
         rows = len(frame)
         frame = rows_with_text(frame, column, name)
+        skipped = rows - len(frame)
         if frame.is_empty():
             raise no_text_error(column, name)
         if tell:
-            say_how_many_are_skipped(rows - len(frame))
-    if truth is not None:
-        values_of(frame, check_column(frame, truth, name), name, to_do=GAPS_IN_TRUTH)
-    check_shown_columns(frame, column, name, time_column, by_column)
-    check_names_free(frame.columns, name, outliers)
-    texts = texts_of(frame, column, name)
-    check_n_clusters(texts, n_clusters, name=name, option="--k")
+            say_how_many_are_skipped(skipped)
     names = [part.strip() for part in (augment_columns or "").split(",") if part.strip()]
-    views = [texts_of(frame, check_column(frame, view, name, "--augment-columns"), name) for view in names]
+    with _rows_counted_without(skipped):
+        if truth is not None:
+            values_of(frame, check_column(frame, truth, name), name, to_do=GAPS_IN_TRUTH)
+        check_shown_columns(frame, column, name, time_column, by_column)
+        check_names_free(frame.columns, name, outliers)
+        texts = texts_of(frame, column, name)
+        check_n_clusters(texts, n_clusters, name=name, option="--k")
+        views = [texts_of(frame, check_column(frame, view, name, "--augment-columns"), name) for view in names]
     return frame, column, texts, views
+
+
+@contextmanager
+def _rows_counted_without(skipped: int) -> Iterator[None]:
+    """A row that a message names has another number in the file where rows before it were left out."""
+    try:
+        yield
+    except InputError as error:
+        if not skipped:
+            raise
+        raise InputError(f"{error} (Rows are counted without the {skipped:,} that --skip-empty leaves out.)") from error
 
 
 def _print_summary(clustering: Clustering, metrics: dict[str, Any], out: Path) -> None:

@@ -66,7 +66,7 @@ class ParquetTable(TableReader):
 
         try:
             frame = pl.from_arrow(batch)
-        except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError, ValueError) as error:
             raise InputError(
                 f"{self.name}: a column has a type that cannot be read ({error}). Save it with another type."
             ) from error

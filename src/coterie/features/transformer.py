@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -145,7 +146,7 @@ class TransformerEncoder:
     def state(self) -> State:
         return State(
             {
-                "name": self.name,
+                "name": self._lasting_name(),
                 "pooling": self.pooling,
                 "max_length": self.max_length,
                 "precision": self.precision,
@@ -153,6 +154,11 @@ class TransformerEncoder:
             },
             {TUNED + name: array for name, array in self.tuned.items()},
         )
+
+    def _lasting_name(self) -> str:
+        """A folder's whole path, which is the same from wherever the model is read."""
+        folder = Path(self.name).expanduser()
+        return str(folder.absolute()) if folder.is_dir() else self.name
 
     @classmethod
     def from_state(cls, state: State) -> Self:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.data.atomic import atomic_file, write_json_atomic
-from coterie.errors import ConfigError, ModelFormatError
+from coterie.errors import ConfigError, CoterieError
 from coterie.features.checkpoints import sha256_of
 from coterie.persist.edits import read_edits, write_edits
 from coterie.persist.folders import new_folder
@@ -107,7 +107,7 @@ def load_model(folder: str | os.PathLike[str]) -> TextClusterer:
         model.evidence_ = document["evidence"]
         model.n_features_out_ = int(document["n_features_out"])
         model.edits_, model.labels_ = read_edits(model, folder)
-    except ModelFormatError:
+    except CoterieError:  # such as an encoder that is not there any more: the model itself is sound
         raise
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, RuntimeError) as error:
         raise damaged(folder, error) from error
