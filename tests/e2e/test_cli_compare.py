@@ -89,3 +89,9 @@ def test_a_run_without_a_trained_encoder(refused: Refused, small_run: Path) -> N
 def test_options_that_cannot_be_used(refused: Refused, small_run: Path) -> None:
     assert "there is no column 'teme'; did you mean 'theme'?" in refused("compare", "run", "--labels", "teme")
     assert refused("compare", "run", "--out", "pairs.docx").startswith("pairs.docx: the name does not tell the format")
+
+
+def test_nothing_of_the_run_is_overwritten(refused: Refused, small_run: Path) -> None:
+    out = "run/assignments.csv"
+    assert refused("compare", "run", "--out", out) == f"{out}: this file belongs to the run. Give `--out` another name."
+    assert "would both print" in refused("compare", "run", "--out", "-", "--json")

@@ -453,3 +453,12 @@ def test_public_names_are_listed() -> None:
     import coterie
 
     assert {"cluster", "TextClusterer", "AECL"} <= set(dir(coterie))
+
+
+def test_a_row_that_is_named_says_how_rows_are_counted(run_cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "form.csv").write_text("answer,theme\n,a\nred apple,a\nlate train,\n")
+    fit = ("fit", "form.csv", "--text", "answer", "--k", 2, "--truth", "theme", "--out", "run")
+    done = run_cli(*fit, "--skip-empty", cwd=tmp_path)
+    assert done.code == 2
+    assert "row 2" in done.err
+    assert "(Rows are counted without the 1 that --skip-empty leaves out.)" in done.err

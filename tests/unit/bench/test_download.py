@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import hashlib
 import io
@@ -288,3 +289,32 @@ def test_a_local_copy_that_cannot_be_read(content: bytes, said: str, record: Dat
     (tmp_path / "data" / "fisher.tsv.gz").write_bytes(content)
     with pytest.raises(InputError, match=said):
         data.load("fisher")
+
+
+def test_a_full_disk_is_no_fault_of_the_network(
+    server: type[Pages], record: DataSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.answers[PATH] = [(200, CSV, None)]
+
+    def full(*args: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(download, "_copy", full)
+    with pytest.raises(InputError, match=r"No space left on device\. Make room there"):
+        data.get("two")
+    assert server.asked == [PATH], "another attempt would be in vain"
+    assert nothing_was_written(tmp_path)
+
+
+def test_a_file_that_may_not_be_read(record: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = data.path_of(record)
+    path.parent.mkdir()
+    path.write_bytes(gzip_bytes(CONTENT))
+
+    def refused(path: Path) -> bytes:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    assert data.state_of(record) == "not readable"
+    with pytest.raises(InputError, match=r"cannot be read \(Permission denied\)"):
+        data.load("two")

@@ -257,3 +257,12 @@ def test_a_cell_that_is_not_whole(result: Make, tmp_path: Path) -> None:
     broken = result(Cell("aecl", "tweet"), stages={"labels": ["a"], "stages": [{"phase": "start"}]})
     with pytest.raises(ModelFormatError, match="Delete its file"):
         draw([broken], tmp_path)
+
+
+def test_one_fit_with_its_stages_kept_and_without_is_one(result: Make) -> None:
+    kept = result(Cell("aecl", "tweet", keep="stages"), stages=stages("start", "joint"))
+    plain = result(Cell("aecl", "tweet"))
+    for cells in ([kept, plain], [plain, kept]):
+        (one,) = measured(cells)
+        assert len(one.stages) == 2
+    assert len(measured([plain, result(Cell("aecl", "tweet", seed=1))])) == 2

@@ -342,3 +342,9 @@ def test_read_outs_are_of_the_candidates_they_name(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(cell_module, "_fit", lambda *args, **options: made([0, 1, 0, 1], [0, 1, 0, 1]))
     found = cell_module._read_outs(Cell("aecl", "tweet"), fit, 2, LabelledTexts(list("aabb"), list("wxyz")))
     assert {name: scores["acc"] for name, scores in found.items()} == {"untrained": 0.5, "head": 0.75, "kmeans": 1.0}
+
+
+def test_other_files_of_the_folder_are_left_alone(tmp_path: Path) -> None:
+    left_behind(tmp_path, Cell("m", "tweet"))
+    (tmp_path / "package.json").write_text("{}")
+    assert [result["status"] for result in read_cells([tmp_path])] == ["done"]

@@ -120,7 +120,9 @@ def test_read_outs() -> None:
     trained = done("A", "tweet", 0, 0.5, others={"head": 0.6, "kmeans": 0.7, "untrained": 0.4})
     as_planned = done("B", "tweet", 0, 0.5, others={"head": 0.6, "kmeans": 0.7}, readout="kmeans")
     plain = done("C", "tweet", 0, 0.3)
+    untaught = done("D", "tweet", 0, 0.2, others={"untrained": 0.1})  # HAC-SD, TSDAE: neither head nor k-means
     results = [trained, as_planned, plain]
+    assert texts([untaught], readout="kmeans") == {"D": [""]}
     assert texts(results) == {"A": ["50.0"], "B": ["70.0"], "C": ["30.0"]}
     assert texts(results, readout="head") == {"A": ["60.0"], "B": ["60.0"], "C": [""]}
     assert texts(results, readout="untrained") == {"A": ["40.0"], "B": [""], "C": ["30.0"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
@@ -80,3 +81,10 @@ def test_strings_that_are_not_utf8(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"n": [1, 2], "title": broken}), path, row_group_size=1)
     assert "row 2, column 'title' holds the byte 0xE9" in error_of(path)
+
+
+def test_decimals_wider_than_any_number_here(tmp_path: Path) -> None:
+    path = tmp_path / "wide.parquet"
+    wide = pa.array([Decimal(1)], pa.decimal256(76, 38))
+    pq.write_table(pa.table({"text": ["a"], "amount": wide}), path)
+    assert "a column has a type that cannot be read" in error_of(path)

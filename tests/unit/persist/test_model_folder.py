@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,20 @@ def test_another_encoder_under_the_same_name_is_refused(
     monkeypatch.setattr("coterie.features.transformer.find_checkpoint", other)
     with pytest.raises(ModelFormatError, match="another version of the encoder"):
         TextClusterer.load(tmp_path / "model")
+
+
+def test_an_encoder_in_a_folder(
+    tmp_path: Path, tiny_bert: Path, demo_texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is found from any folder; where it is gone, that is said, and not that the model is damaged."""
+    encoder = tmp_path / "here" / "encoder"
+    shutil.copytree(tiny_bert, encoder)
+    monkeypatch.chdir(encoder.parent)
+    model = TextClusterer(3, method="minilm+kmeans", encoder="encoder").fit(demo_texts[:40])
+    model.save(tmp_path / "model")
+    monkeypatch.chdir(tmp_path)
+    assert (TextClusterer.load(tmp_path / "model").predict(demo_texts[:40]) == model.labels_).all()
+    shutil.rmtree(encoder)
+    with pytest.raises(ConfigError, match="does not exist") as caught:
+        TextClusterer.load(tmp_path / "model")
+    assert "damaged" not in str(caught.value)
