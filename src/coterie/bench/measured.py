@@ -68,12 +68,12 @@ Cells = Sequence[Measured]
 
 def measured(results: Iterable[Result]) -> list[Measured]:
     """Every fit once: of one that was run with its stages kept and without, the one that has them."""
-    found: dict[tuple[object, ...], Measured] = {}
+    found: dict[str, Measured] = {}
     for result in results:
         if result["status"] != "done":
             continue
         one = Measured(Cell(**result["cell"]), result)
-        fit = (one.way, json.dumps(dict(one.cell.settings), sort_keys=True), one.cell.data_name, one.cell.seed)
+        fit = replace(one.cell, keep=None).file_name
         if fit not in found or not found[fit].stages:
             found[fit] = one
     return list(found.values())

@@ -45,6 +45,9 @@ STAGES = "stages"
 KEEPABLE = (STAGES,)
 UNUSUAL = ("k", "rows", "encoder", "views", "word_vectors")
 """Without these in its name, a row would take different ways of running for seeds of one."""
+DIGITS = 10
+FILE_OF_CELL = re.compile(rf"-[0-9a-f]{{{DIGITS}}}\.json$")
+"""How the name of a cell's file ends; other files of its folder are not ours."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ class Cell:
         what = {key: value for key, value in self.as_json().items() if key not in ("label", "paper", "readout")}
         if self.keep is None:  # so that cells measured before there was `keep` are found again
             del what["keep"]
-        digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:10]
+        digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:DIGITS]
         data = self.data if isinstance(self.data, str) else Path(self.data["file"]).name.split(".")[0]
         readable = re.sub(r"[^\w.+-]+", "-", f"{data}-{self.method}-{self.effort}-{self.seed}")
         return f"{readable}-{digest}.json"

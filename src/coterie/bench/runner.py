@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from coterie.bench.data import make_folder
-from coterie.bench.plan import Cell, Plan, Result
+from coterie.bench.plan import FILE_OF_CELL, Cell, Plan, Result
 from coterie.data.atomic import write_json_atomic
 from coterie.data.messages import fault, shown
 from coterie.errors import ConfigError, ModelFormatError
@@ -29,8 +28,6 @@ OUT_OF_MEMORY = -9
 LAST_WORDS = 500
 PLANNED = "plan.json"
 """The cells of a folder, those without a result too, each as the plan that was run last calls it."""
-NAME_OF_CELL = re.compile(r"-[0-9a-f]{10}\.json$")
-"""Other files of the folder are not ours."""
 BEST_LAST = ("missing", "failed", "done")
 
 
@@ -91,7 +88,7 @@ def _cells_of(folder: Path) -> dict[str, Any]:
     planned = _planned(folder)
     if not planned:
         return {}
-    unlisted = {path.name for path in folder.glob("*.json") if NAME_OF_CELL.search(path.name)} - {PLANNED, *planned}
+    unlisted = {path.name for path in folder.iterdir() if FILE_OF_CELL.search(path.name)} - planned.keys()
     return planned | {name: read_cell(folder / name)["cell"] for name in sorted(unlisted)}
 
 
