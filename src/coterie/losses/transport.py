@@ -1,8 +1,8 @@
-"""Assignments as a transport of texts onto clusters, with the sizes of the clusters given or found on the way.
+"""Assignments as a transport of texts onto clusters, with the sizes of the clusters found on the way.
 
-Both problems are solved for the prices g of the clusters alone. Given g, the best plan is a softmax in each row,
+The problem is solved for the prices g of the clusters alone. Given g, the best plan is a softmax in each row,
 
-    Q_ij = a_i exp((g_j - M_ij) / epsilon) / sum_k exp((g_k - M_ik) / epsilon),
+    Q_ij = 1 / N exp((g_j - M_ij) / epsilon) / sum_k exp((g_k - M_ik) / epsilon),
 
 and g is right when the columns of Q sum to the cluster sizes. That is where the gradient of a convex function of k
 numbers vanishes, found here by damped Newton steps. Sinkhorn's scaling of rows and columns in turn comes to the same
@@ -12,7 +12,7 @@ point, but needs thousands of turns when the predictions are sharp; Newton needs
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,30 +23,6 @@ TOLERANCE = 1e-9
 MOST_STEPS = 500
 LOG_OF_ZERO = -700.0
 """A probability of exactly 0 counts as 1e-304: its cost stays a number."""
-
-
-@torch.no_grad()
-def entropic_transport(
-    cost: Tensor,
-    row_marginal: Tensor,
-    column_marginal: Tensor,
-    epsilon: float,
-    tolerance: float = TOLERANCE,
-    most_steps: int = MOST_STEPS,
-) -> Tensor:
-    """The plan that minimises <Q, cost> + epsilon <Q, log Q - 1> with the given sums of rows and columns.
-
-    What Sinkhorn's algorithm solves. The marginals are scaled to sum to 1; columns of size 0 get nothing. Float64
-    inside.
-    """
-    used = column_marginal > 0
-    rows, columns = row_marginal.double(), column_marginal[used].double()
-    # A little out of balance, as sums of float32 are, no plan would fit both.
-    sizes = _FixedSizes(columns / columns.sum())
-    used_plan, _ = _solve(-cost[:, used].double(), rows / rows.sum(), sizes, epsilon, tolerance, most_steps)
-    plan = torch.zeros_like(cost)
-    plan[:, used] = used_plan.to(cost.dtype)
-    return plan
 
 
 @torch.no_grad()
@@ -65,29 +41,13 @@ def self_adaptive_transport(
     if columns == 1:
         # The whole mass is in the one cluster, where the penalty is infinite whatever one does.
         return torch.full_like(log_p, 1 / rows), torch.ones_like(log_p[0])
-    uniform = torch.full((rows,), 1 / rows, dtype=torch.float64, device=log_p.device)
     scores = log_p.double().clamp_min(LOG_OF_ZERO)
-    plan, sizes = _solve(scores, uniform, _FreeSizes(balance), epsilon, tolerance, most_steps)
+    plan, sizes = _solve(scores, _Sizes(balance), epsilon, tolerance, most_steps)
     return plan.to(log_p.dtype), sizes.to(log_p.dtype)
 
 
-class _Sizes(Protocol):
-    """The cluster sizes' part of the problem, as a function of the prices g."""
-
-    def respond(self, prices: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The sizes b that are best at these prices, the least of g b + penalty, and minus the slope of b in g."""
-
-
-class _FixedSizes:
-    def __init__(self, sizes: Tensor) -> None:
-        self.sizes = sizes
-
-    def respond(self, prices: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return self.sizes, prices @ self.sizes, torch.zeros(len(prices), len(prices)).to(prices)
-
-
-class _FreeSizes:
-    """Sizes with the penalty -balance [log b + log(1 - b)] each, which sum to 1.
+class _Sizes:
+    """Cluster sizes b with the penalty -balance [log b + log(1 - b)] each, which sum to 1, as a function of the prices.
 
     Stationary where g_j - h = balance [1 / b_j - 1 / (1 - b_j)], with h the multiplier of the sum.
     """
@@ -96,6 +56,7 @@ class _FreeSizes:
         self.balance = balance
 
     def respond(self, prices: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The sizes b that are best at these prices, the least of g b + penalty, and minus the slope of b in g."""
         sizes = self._sizes(prices - self._multiplier(prices))
         least = prices @ sizes - self.balance * (torch.log(sizes) + torch.log1p(-sizes)).sum()
         slopes = self._slopes(sizes)
@@ -143,9 +104,7 @@ class _Trial(NamedTuple):
     curvature: Tensor
 
 
-def _solve(
-    scores: Tensor, row_marginal: Tensor, sizes: _Sizes, epsilon: float, tolerance: float, most_steps: int
-) -> tuple[Tensor, Tensor]:
+def _solve(scores: Tensor, sizes: _Sizes, epsilon: float, tolerance: float, most_steps: int) -> tuple[Tensor, Tensor]:
     """Plan and cluster sizes, by Levenberg's steps: damped until they descend, hardly damped near the end."""
     scaled = scores / epsilon
 
@@ -153,9 +112,9 @@ def _solve(
         logits = scaled + prices / epsilon
         log_total = torch.logsumexp(logits, dim=1)
         shares = logits.sub_(log_total[:, None]).exp_()
-        masses = row_marginal @ shares
+        masses = shares.mean(dim=0)
         wanted, least, curvature = sizes.respond(prices)
-        value = epsilon * (row_marginal @ log_total) - least
+        value = epsilon * log_total.mean() - least
         return _Trial(prices, shares, masses, wanted, masses - wanted, value, curvature)
 
     best, hessian, damping = attempt(torch.zeros_like(scores[0])), None, 1e-3
@@ -163,7 +122,7 @@ def _solve(
         if best.excess.abs().sum() <= tolerance:
             break
         if hessian is None:
-            hessian = _hessian(best, row_marginal, epsilon)
+            hessian = _hessian(best, epsilon)
         # As the damping grows, the step becomes a short one of Sinkhorn's, epsilon excess / mass, which descends.
         brake = damping * torch.maximum(best.masses, best.sizes) / epsilon
         trial = attempt(best.prices - torch.linalg.solve(hessian + torch.diag(brake), best.excess))
@@ -173,7 +132,7 @@ def _solve(
             damping *= 10
     else:
         warnings.warn(f"the transport has not converged in {most_steps} steps; its sizes are approximate", stacklevel=4)
-    return row_marginal[:, None] * best.shares, best.sizes
+    return best.shares / len(scores), best.sizes
 
 
 def _closes_in(trial: _Trial, best: _Trial) -> bool:
@@ -182,8 +141,7 @@ def _closes_in(trial: _Trial, best: _Trial) -> bool:
     return bool(trial.excess.abs().sum() < best.excess.abs().sum() / 2 and rise < 1e-10 * (1 + best.value.abs()))
 
 
-def _hessian(at: _Trial, row_marginal: Tensor, epsilon: float) -> Tensor:
-    weighted = at.shares * torch.sqrt(row_marginal)[:, None]
-    hessian = (torch.diag(at.masses) - weighted.T @ weighted) / epsilon + at.curvature
+def _hessian(at: _Trial, epsilon: float) -> Tensor:
+    hessian = (torch.diag(at.masses) - at.shares.T @ at.shares / len(at.shares)) / epsilon + at.curvature
     # All prices may move together without effect; the last term keeps them where they are.
     return hessian + 1 / len(hessian)

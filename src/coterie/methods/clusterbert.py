@@ -32,6 +32,7 @@ from coterie.losses.pseudo_labels import soft_cross_entropy
 from coterie.losses.student_t import target_distribution
 from coterie.methods.deep_model import DeepSettings, Task, given
 from coterie.methods.tsdae import ADAPTATION, TSDAE, TSDAESettings
+from coterie.methods.tuning import FEWEST_STEPS, PUBLISHED_EPOCHS
 from coterie.metrics.internal import finite, internal_scores
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.marks import Marks
@@ -41,11 +42,6 @@ from coterie.vectors import group_means
 
 CLUSTERING, HARDENING = "clustering", "hardening"
 RESTARTS = 3
-PUBLISHED_EPOCHS = 2
-FEWEST_STEPS = 120
-"""A head that begins from nothing needs about as many to know all groups: small sets have smaller batches for it, and
-where those are `SMALLEST_BATCH` already, more epochs."""
-SMALLEST_BATCH = 64
 BESIDE_RECONSTRUCTION = ("adaptation_epochs", "told_every", "lambda_clustering", "lambda_hardening")
 """Settings that mean something only where texts are rebuilt: a share of a single loss is none."""
 
@@ -109,15 +105,6 @@ class ClusterBERT(TSDAE):
         round_epochs, last = (given(n, PUBLISHED_EPOCHS) for n in (settings.round_epochs, settings.hardening_epochs))
         adaptation = 0 if settings.ablation else settings.adaptation_epochs
         return int(adaptation + settings.rounds * round_epochs + last)
-
-    @property
-    def batch_size(self) -> int:
-        """As asked for or as the effort has it; at `balanced` no larger than leaves a published round steps enough."""
-        size = super().batch_size
-        if self.settings.batch_size is not None or self.task.effort != "balanced":
-            return size
-        most = PUBLISHED_EPOCHS * self.task.rows // FEWEST_STEPS
-        return min(size, max(SMALLEST_BATCH, most))
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         return {**super().parameter_groups(), "head": list(self.head.parameters())}

@@ -13,6 +13,11 @@ from coterie.methods.deep_model import DeepModel, DeepSettings, Task, given
 
 FIXED_VIEWS = 3
 """Noised views where lower layers are frozen: what those make of a view is computed once and used every third epoch."""
+PUBLISHED_EPOCHS = 2
+FEWEST_STEPS = 120
+"""What so many epochs should have at least. A head that begins from nothing needs about as many to know all groups:
+small sets have smaller batches for it."""
+SMALLEST_BATCH = 64
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,15 @@ class Tuning(DeepModel):
         head_rate = given(self.settings.head_rate, self.head_rates[effort])
         encoder_rate = given(self.settings.encoder_rate, self.encoder_rates[effort])
         return {ENCODER: encoder_rate, **dict.fromkeys(new, head_rate)}
+
+    @property
+    def batch_size(self) -> int:
+        """As asked for or as the effort has it; at `balanced` no larger than leaves steps enough."""
+        size = super().batch_size
+        if self.settings.batch_size is not None or self.task.effort != "balanced":
+            return size
+        most = PUBLISHED_EPOCHS * self.task.rows // FEWEST_STEPS
+        return min(size, max(SMALLEST_BATCH, most))
 
     def next_turn(self) -> None:
         """To be called before every epoch."""

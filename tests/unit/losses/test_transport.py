@@ -1,4 +1,4 @@
-"""Transport plans against POT's Sinkhorn, and the self-adaptive one against SciPy's general optimiser."""
+"""Plan and sizes against SciPy's general optimiser, and the plan for these sizes against POT's Sinkhorn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 from torch import Tensor
 
-from coterie.losses.transport import entropic_transport, self_adaptive_transport
+from coterie.losses.transport import self_adaptive_transport
 
 
 def log_probabilities(rows: int, columns: int, seed: int = 0, sharpness: float = 1.0) -> Tensor:
@@ -24,66 +24,13 @@ def log_probabilities(rows: int, columns: int, seed: int = 0, sharpness: float =
     return torch.log_softmax(sharpness * scores, dim=1)
 
 
-def marginals(rows: int, columns: int, seed: int = 0) -> tuple[Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    a, b = (torch.rand(size, generator=generator, dtype=torch.float64) + 0.1 for size in (rows, columns))
-    return a / a.sum(), b / b.sum()
-
-
 def objective(plan: NDArray[np.float64], log_p: NDArray[np.float64], epsilon: float, balance: float) -> float:
     sizes = plan.sum(axis=0)
     entropy = (plan * (np.log(plan) - 1)).sum()
     return float(-(plan * log_p).sum() + epsilon * entropy - balance * (np.log(sizes) + np.log(1 - sizes)).sum())
 
 
-@pytest.mark.parametrize("epsilon", [0.05, 0.1, 1.0])
-@pytest.mark.parametrize("shape", [(6, 3), (3, 7), (60, 8)])
-def test_entropic_transport_is_pots(shape: tuple[int, int], epsilon: float) -> None:
-    cost = -log_probabilities(*shape)
-    a, b = marginals(*shape)
-    expected = ot.sinkhorn(
-        a.numpy(), b.numpy(), cost.numpy(), epsilon, method="sinkhorn_log", numItermax=100_000, stopThr=1e-13
-    )
-    plan = entropic_transport(cost, a, b, epsilon, tolerance=1e-13).numpy()
-    np.testing.assert_allclose(plan, expected, atol=1e-10)
-
-
-def test_entropic_transport_of_two_by_two() -> None:
-    """Cost 1 off the diagonal: by symmetry the diagonal has e^(1 / epsilon) times the mass of the rest."""
-    half = torch.full((2,), 0.5)
-    plan = entropic_transport(1 - torch.eye(2), half, half, 0.5)
-    assert plan[0, 0].item() / plan[0, 1].item() == pytest.approx(np.exp(2), rel=1e-5)
-    assert plan.sum().item() == pytest.approx(1)
-
-
-def test_a_small_epsilon_gives_the_cheapest_plan() -> None:
-    cost = -log_probabilities(8, 4)
-    a, b = torch.full((8,), 1 / 8).double(), torch.full((4,), 1 / 4).double()
-    plan = entropic_transport(cost, a, b, 0.002)
-    assert (plan * cost).sum().item() == pytest.approx(ot.emd2(a.numpy(), b.numpy(), cost.numpy()), rel=1e-3)
-
-
-def test_columns_and_rows_of_size_zero_get_nothing() -> None:
-    cost = -log_probabilities(5, 4)
-    a, b = torch.tensor([0.0, 0.25, 0.25, 0.25, 0.25]), torch.tensor([0.5, 0.0, 0.25, 0.25])
-    plan = entropic_transport(cost, a, b, 0.1)
-    assert torch.equal(plan[:, 1], torch.zeros(5).double())
-    assert torch.equal(plan[0], torch.zeros(4).double())
-    assert torch.allclose(plan.sum(dim=0), b.double(), atol=1e-8)
-    assert torch.allclose(plan.sum(dim=1), a.double(), atol=1e-8)
-
-
-@pytest.mark.filterwarnings("error")
-def test_float32_marginals_that_sum_to_one_only_roughly() -> None:
-    cost = -log_probabilities(200, 7).float()
-    plan = entropic_transport(cost, torch.full((200,), 1 / 200), torch.full((7,), 1 / 7), 0.1)
-    assert plan.dtype == torch.float32
-    assert torch.allclose(plan.sum(dim=0), torch.full((7,), 1 / 7), atol=1e-6)
-
-
 def test_too_few_steps_are_told() -> None:
-    with pytest.warns(UserWarning, match="not converged in 1 steps"):
-        entropic_transport(-log_probabilities(20, 5), *marginals(20, 5), 0.1, most_steps=1)
     with pytest.warns(UserWarning, match="not converged in 2 steps"):
         self_adaptive_transport(log_probabilities(20, 5), 0.1, 0.1, most_steps=2)
 
@@ -158,8 +105,6 @@ def test_with_the_sizes_found_it_is_pots_plan(epsilon: float, balance: float) ->
         rows, sizes.numpy(), -log_p.numpy(), epsilon, method="sinkhorn_log", numItermax=100_000, stopThr=1e-13
     )
     np.testing.assert_allclose(plan.numpy(), expected, atol=1e-9)
-    again = entropic_transport(-log_p, torch.from_numpy(rows), sizes, epsilon, tolerance=1e-13)
-    np.testing.assert_allclose(again.numpy(), expected, atol=1e-9)
 
 
 def test_a_large_balance_makes_sizes_equal_and_a_small_one_lets_them_follow() -> None:
