@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from coterie.data.messages import nearest
 from coterie.errors import ConfigError
@@ -26,6 +26,7 @@ from coterie.registry import (
 )
 
 if TYPE_CHECKING:
+    from coterie.features.checkpoints import Pooling
     from coterie.features.transformer import TransformerEncoder
     from coterie.methods.base import Features, Method
     from coterie.methods.deep import Deep
@@ -161,7 +162,7 @@ def _deep(name: str, settings: Settings) -> Deep:
         still = "trainable_layers=0" if chosen.trainable_layers == 0 else f"effort={settings.effort}"
         cause = f"{still}, which leaves the encoder as it is"
         refuse_idle(dict.fromkeys(chosen.of_trained_encoder, cause), settings.own, name)
-    encoder = _encoder(settings, getattr(chosen, "pooling", "mean"))
+    encoder = _encoder(settings, getattr(chosen, "pooling", None))
     options: dict[str, Any] = {
         "effort": settings.effort,
         "random_state": settings.random_state,
@@ -244,7 +245,7 @@ def _unknown(name: str) -> str:
     return f"method {name!r} is not known: {hint}`coterie methods` lists them all"
 
 
-def _encoder(settings: Settings, pooling: Literal["mean", "cls"] = "mean") -> TransformerEncoder:
+def _encoder(settings: Settings, pooling: Pooling | None = None) -> TransformerEncoder:
     from coterie.features.transformer import TransformerEncoder
 
     return TransformerEncoder(settings.encoder, precision=settings.precision, pooling=pooling)

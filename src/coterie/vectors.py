@@ -53,15 +53,16 @@ def group_means(
     return np.asarray(sums / np.maximum(masses, 1e-300)[:, None], dtype=rows.dtype), masses
 
 
-def in_blocks(vectors: Matrix, function: Callable[[Matrix], Matrix]) -> Matrix:
-    """What a function of rows gives, so that a row is bit for bit the same alone and in any company.
+def in_blocks(vectors: Matrix, function: Callable[[NDArray[np.float64]], NDArray[Any]]) -> Matrix:
+    """What a function of rows gives, so that a row is the same alone and in any company.
 
-    Products of matrices round by their shape, so every product has the same one: the last block is filled up.
+    Products of matrices round by their shape and by a row's place in them. So every product has the same shape, the
+    last block filled up, and the function is given float64: what a place does to it is lost when float32 is made of it.
     """
     parts = []
     for start in range(0, max(1, len(vectors)), ROWS_AT_ONCE):
         part = np.asarray(vectors[start : start + ROWS_AT_ONCE])
-        block = np.zeros((ROWS_AT_ONCE, vectors.shape[1]), dtype=np.float32)
+        block = np.zeros((ROWS_AT_ONCE, vectors.shape[1]))
         block[: len(part)] = part
-        parts.append(function(block)[: len(part)])
+        parts.append(np.asarray(function(block)[: len(part)], dtype=np.float32))
     return np.concatenate(parts)

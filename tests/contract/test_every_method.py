@@ -108,6 +108,7 @@ def test_a_text_is_placed_the_same_alone_and_in_any_company(
     alone = np.vstack([fitted.predict_proba([text]) for text in texts])
     np.testing.assert_array_equal(turned, together)
     np.testing.assert_array_equal(alone, together)
+    np.testing.assert_array_equal(fitted.predict_proba(corpus[0][::-1])[::-1], fitted.predict_proba(corpus[0]))
 
 
 def test_equal_texts_share_a_group(fitted: TextClusterer) -> None:

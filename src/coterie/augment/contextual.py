@@ -21,7 +21,7 @@ from coterie.types import Progress, silent
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
-VERSION = 1
+VERSION = 2
 """To be raised when the same settings give other views."""
 
 CHOICES = 5
@@ -47,9 +47,9 @@ class _Masked:
 class Contextual:
     """max(1, int(rate * words)) words of each text replaced, all masked at once; a rate of 0 changes nothing.
 
-    A word can be replaced when it is a single token, is within the model's longest text and is no stop word. The new
-    one is drawn from the five likeliest whole words that are neither stop words nor the word itself. Equal texts get
-    equal views.
+    Words beyond the model's longest text do not count. A word can be replaced when it is a single token and no stop
+    word. The new one is drawn from the five likeliest whole words that are neither stop words nor the word itself.
+    Equal texts get equal views.
     """
 
     def __init__(self, masked_lm: MaskedLM, *, rate: float = 0.1, random_state: int = 0) -> None:
@@ -87,7 +87,9 @@ class Contextual:
             if not replaceable:
                 continue
             chance = Chance("contextual", self.random_state, text)
-            chosen = sorted(chance.sample(len(replaceable), share_of(len(spans), self.rate)))
+            read_to = max(stop for _, stop in encoding.offsets[: longest - 1])
+            words_read = sum(stop <= read_to for _, stop in spans)
+            chosen = sorted(chance.sample(len(replaceable), share_of(words_read, self.rate)))
             columns = [replaceable[index][0] for index in chosen]
             ids[columns] = self.masked_lm.mask_id
             found.append(_Masked(text, ids, columns, [replaceable[index][1] for index in chosen]))

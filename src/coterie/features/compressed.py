@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import ClassVar, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -161,9 +163,11 @@ class Autoencoded:
         return network
 
     def _codes(self, read: Matrix) -> Matrix:
-        def code(rows: Matrix) -> Matrix:
+        networks = [deepcopy(network).double() for network in self.networks]
+
+        def code(rows: NDArray[np.float64]) -> NDArray[np.float64]:
             with torch.no_grad():
-                codes = [network.encode(torch.from_numpy(rows)).numpy() for network in self.networks]  # type: ignore[operator]
+                codes = [network.encode(torch.from_numpy(rows)).numpy() for network in networks]  # type: ignore[operator]
             return codes[0] if len(codes) == 1 else np.hstack([unit_rows(one) for one in codes])
 
         return in_blocks(read, code)

@@ -116,7 +116,8 @@ def _portions(texts: Sequence[str], longest: int) -> Iterator[list[str]]:
     portion: list[str] = []
     characters = 0
     for text in texts:
-        portion.append(text[:longest])
+        # Of a long text the white space goes first: it could be all that is left of it.
+        portion.append(text if len(text) <= longest else " ".join(text.split())[:longest])
         characters += len(portion[-1])
         if len(portion) == TEXTS_AT_ONCE or characters >= CHARACTERS_AT_ONCE:
             yield portion

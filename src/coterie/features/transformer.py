@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.data.check import check_texts
 from coterie.errors import ConfigError, CoterieError, ModelFormatError
-from coterie.features.checkpoints import BUNDLED, Checkpoint, find_checkpoint
+from coterie.features.checkpoints import BUNDLED, Checkpoint, Pooling, find_checkpoint, published_pooling
 from coterie.features.tokens import Tokens, equal_length_batches, load_tokenizer, tokenize
 from coterie.types import Matrix, Progress, State, silent
 
@@ -45,9 +45,10 @@ class TransformerEncoder:
     """Texts to unit vectors.
 
     `name` is the bundled `minilm`, a model folder, or a name on the Hugging Face hub. `pooling` is the mean over the
-    tokens or the first token (`cls`). `precision="int8"` is faster and slightly coarser, for encoding only. With
-    `cache=True` vectors are kept on disk by content, and a run that was killed goes on where it stopped. `tuned`
-    weights, under the names that the bare model has in transformers, take the place of the checkpoint's.
+    tokens or the first token (`cls`); None: as the encoder was published. `precision="int8"` is faster and slightly
+    coarser, for encoding only. With `cache=True` vectors are kept on disk by content, and a run that was killed goes on
+    where it stopped. `tuned` weights, under the names that the bare model has in transformers, take the place of the
+    checkpoint's.
     """
 
     kind: ClassVar[str] = "transformer"
@@ -56,20 +57,20 @@ class TransformerEncoder:
         self,
         name: str | os.PathLike[str] = BUNDLED,
         *,
-        pooling: Literal["mean", "cls"] = "mean",
+        pooling: Pooling | None = None,
         max_length: int = 128,
         precision: Precision = "fp32",
         cache: bool = True,
         tuned: Tuned | None = None,
     ) -> None:
-        if pooling not in ("mean", "cls"):
+        if pooling not in ("mean", "cls", None):
             raise ConfigError(f"pooling={pooling!r} is not known: use 'mean' or 'cls'")
         if precision not in ("fp32", "int8"):
             raise ConfigError(f"precision={precision!r} is not known: use 'fp32' or 'int8'")
         if max_length < 3:
             raise ConfigError(f"max_length={max_length} leaves no room for a word: use 3 or more")
         self.name = os.fspath(name) if isinstance(name, os.PathLike) else name
-        self.pooling, self.max_length = pooling, max_length
+        self._pooling, self.max_length = pooling, max_length
         self.precision, self.cache = precision, cache
         self.known_texts = False  # whether `transform` is for texts that come again, and so looks into the cache
         # Copied: whoever goes on training changes nothing here.
@@ -83,6 +84,10 @@ class TransformerEncoder:
     @cached_property
     def checkpoint(self) -> Checkpoint:
         return find_checkpoint(self.name)
+
+    @cached_property
+    def pooling(self) -> Pooling:
+        return self._pooling or published_pooling(self.checkpoint)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:

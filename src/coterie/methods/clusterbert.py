@@ -32,7 +32,6 @@ from coterie.losses.pseudo_labels import soft_cross_entropy
 from coterie.losses.student_t import target_distribution
 from coterie.methods.deep_model import DeepSettings, Task, given
 from coterie.methods.tsdae import ADAPTATION, TSDAE, TSDAESettings
-from coterie.methods.tuning import FEWEST_STEPS, PUBLISHED_EPOCHS
 from coterie.metrics.internal import finite, internal_scores
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.marks import Marks
@@ -42,6 +41,10 @@ from coterie.vectors import group_means
 
 CLUSTERING, HARDENING = "clustering", "hardening"
 RESTARTS = 3
+PUBLISHED_EPOCHS = 2
+FEWEST_STEPS = 120
+"""Of a round: a head that begins from nothing needs about as many to know all groups. Where batches are as small as
+they get, small sets have more epochs for it."""
 BESIDE_RECONSTRUCTION = ("adaptation_epochs", "told_every", "lambda_clustering", "lambda_hardening")
 """Settings that mean something only where texts are rebuilt: a share of a single loss is none."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.features.graph import NEIGHBOURS, nearest_neighbours
 from coterie.types import Matrix
@@ -19,10 +21,10 @@ def probabilities_of(vectors: Matrix, scores: Callable[[Matrix], Matrix], temper
     return in_blocks(vectors, lambda block: softmax(scores(block) / temperature))
 
 
-def softmax(scores: Matrix) -> Matrix:
+def softmax(scores: NDArray[Any]) -> NDArray[Any]:
     scores = scores - scores.max(axis=1, keepdims=True)
     np.exp(scores, out=scores)
-    return np.asarray(scores / scores.sum(axis=1, keepdims=True), dtype=np.float32)
+    return np.asarray(scores / scores.sum(axis=1, keepdims=True))
 
 
 def fitting_temperature(vectors: Matrix, scores: Callable[[Matrix], Matrix]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -124,9 +125,11 @@ class GroupTopics:
 def mixtures_of(infer: Inference, counts: csr_matrix) -> Matrix:
     """The likeliest mixture of each bag of words."""
 
-    def means(hidden: Matrix) -> Matrix:
+    mean = deepcopy(infer.mean).double()
+
+    def means(hidden: NDArray[np.float64]) -> NDArray[np.float64]:
         with torch.inference_mode():
-            found: Matrix = infer.mean(torch.from_numpy(hidden)).numpy()
+            found: NDArray[np.float64] = mean(torch.from_numpy(hidden)).numpy()
         return found
 
     with torch.inference_mode():

@@ -13,10 +13,9 @@ from coterie.methods.deep_model import DeepModel, DeepSettings, Task, given
 
 FIXED_VIEWS = 3
 """Noised views where lower layers are frozen: what those make of a view is computed once and used every third epoch."""
-PUBLISHED_EPOCHS = 2
-FEWEST_STEPS = 120
-"""What so many epochs should have at least. A head that begins from nothing needs about as many to know all groups:
-small sets have smaller batches for it."""
+STEPS_AN_EPOCH = 60
+"""At least, at `balanced`, where small sets have smaller batches for it: a head that begins from nothing needs about
+twice as many to know all groups."""
 SMALLEST_BATCH = 64
 
 
@@ -24,13 +23,13 @@ SMALLEST_BATCH = 64
 class TuningSettings(DeepSettings):
     """`batch_size`, `encoder_rate` and `head_rate` (of everything that is new) are left to the effort.
 
-    `pooling`: a text's vector is the mean over its tokens or the first one.
+    `pooling`: a text's vector is the mean over its tokens or the first one; None: as the encoder was published.
     """
 
     batch_size: int | None = None  # type: ignore[assignment]
     encoder_rate: float | None = None
     head_rate: float | None = None
-    pooling: Literal["mean", "cls"] = "mean"
+    pooling: Literal["mean", "cls"] | None = None
 
 
 class Tuning(DeepModel):
@@ -56,8 +55,7 @@ class Tuning(DeepModel):
         size = super().batch_size
         if self.settings.batch_size is not None or self.task.effort != "balanced":
             return size
-        most = PUBLISHED_EPOCHS * self.task.rows // FEWEST_STEPS
-        return min(size, max(SMALLEST_BATCH, most))
+        return min(size, max(SMALLEST_BATCH, self.task.rows // STEPS_AN_EPOCH))
 
     def next_turn(self) -> None:
         """To be called before every epoch."""

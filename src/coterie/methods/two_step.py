@@ -26,9 +26,12 @@ BY_CENTRES = ("kmeans", "minibatch", "spherical")
 
 @dataclass(frozen=True)
 class EncoderSettings(OwnSettings):
-    """What `minilm+...` can be told. `pooling`: a text's vector is the mean over its tokens or the first one."""
+    """What `minilm+...` can be told.
 
-    pooling: Literal["mean", "cls"] = "mean"
+    `pooling`: a text's vector is the mean over its tokens or the first one; None: as the encoder was published.
+    """
+
+    pooling: Literal["mean", "cls"] | None = None
 
 
 class TwoStep:

@@ -21,12 +21,12 @@ from typing import Any, ClassVar, Literal
 from torch import Tensor, nn
 
 from coterie.engine.batch import Batch
-from coterie.engine.phase import Phase
+from coterie.engine.phase import ENCODER, Phase
 from coterie.losses.student_t import kl_to_target, student_t
 from coterie.losses.tokens import mean_surprise
 from coterie.methods.centres import Centres
 from coterie.methods.deep_model import DeepSettings, Task, given
-from coterie.methods.tuning import Tuning, TuningSettings
+from coterie.methods.tuning import SMALLEST_BATCH, Tuning, TuningSettings
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.masked_words import MaskedWords
 from coterie.nn.texts import TrainingTexts
@@ -63,7 +63,7 @@ class UFT(Centres, Tuning):
     settings_class: ClassVar[type[DeepSettings]] = UFTSettings
     only_for_training: ClassVar[tuple[str, ...]] = (*Centres.only_for_training, "turn")
     augmentations: ClassVar[int] = 0
-    sizes_by_effort: ClassVar[dict[str, int]] = {"fast": 400, "balanced": 64, "full": 16}
+    sizes_by_effort: ClassVar[dict[str, int]] = {"fast": 400, "balanced": 256, "full": 16}
     encoder_rates: ClassVar[dict[str, float]] = {"fast": 3e-5, "balanced": 3e-5, "full": 3e-5}
     head_rates: ClassVar[dict[str, float]] = {"fast": 1e-3, "balanced": 3e-4, "full": 3e-5}
     epochs_by_effort: ClassVar[dict[str, int]] = {"fast": 10, "balanced": 6, "full": 10}
@@ -71,6 +71,13 @@ class UFT(Centres, Tuning):
     def __init__(self, settings: UFTSettings, task: Task) -> None:
         super().__init__(settings, task)
         self.masked: MaskedWords | None = None
+
+    def rates(self, *new: str) -> dict[str, float]:
+        """At `balanced` the encoder's rate is that of the smallest batch and grows with it: an epoch leads as far."""
+        rates = super().rates(*new)
+        if self.settings.encoder_rate is None and self.task.effort == "balanced":
+            rates[ENCODER] *= max(1, self.batch_size / SMALLEST_BATCH)
+        return rates
 
     def join(self, encoder: TrainableEncoder, texts: TrainingTexts, progress: Progress) -> None:
         chosen, task = self.settings, self.task
@@ -108,7 +115,7 @@ class UFT(Centres, Tuning):
     def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:
         if self.masked is None:
             return {"cluster": self._cluster(batch, batch.vectors(0))}
-        turn = self.rotated(len(self.masked.views))
+        turn = self.rotated(self.masked.lessons if phase.name == NEW_HEAD else len(self.masked.views))
         if not self.masked.telling:
             return {"cluster": self._cluster(batch, self.masked.vectors(batch, turn))}
         vectors, surprise = self.masked.read(batch, turn)

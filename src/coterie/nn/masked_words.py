@@ -20,15 +20,15 @@ from coterie.nn.texts import TrainingTexts
 from coterie.types import Progress
 
 HELD_OUT_SHARE = 0.1
-MOST_FIRST_PLACES = 20_000
-"""A new head starts from a regression on this many places at most."""
+ENOUGH_PLACES = 20_000
+"""A new head starts from a regression on this many places at most, and learns from as few views as have them."""
 
 
 class MaskedWords(nn.Module):
     """Masked views of the texts of a training, added to them, and a head: the checkpoint's own, or a new one.
 
-    A new head (`is_new`) has to be trained first. It starts from a regression, and a tenth of the texts is held out
-    from it. Without `telling` there are only the views.
+    A new head (`is_new`) has to be trained first, on the first `lessons` of the views. It starts from a regression, and
+    a tenth of the texts is held out from it. Without `telling` there are only the views.
     """
 
     held_out: Tensor
@@ -46,7 +46,7 @@ class MaskedWords(nn.Module):
         masked = [masked_view(tokens, maskable, mask_id, share, [seed, draw]) for draw in range(views)]
         self.views = [texts.add_view(view, progress) for view in masked]
         self.marks = [Marks.differing(view, tokens) for view in masked]
-        self.telling, self.is_new = telling, False
+        self.telling, self.is_new, self.lessons = telling, False, 0
         if not telling:
             return
         # A corpus of nothing but unknown tokens has nothing to tell.
@@ -93,12 +93,13 @@ class MaskedWords(nn.Module):
             if len(learnt) == 1:
                 self.register_buffer("held_out_states", states[~kept], persistent=False)
                 self.register_buffer("held_out_ids", ids[~kept], persistent=False)
-            if sum(len(ids) for _, ids in learnt) >= MOST_FIRST_PLACES:
+            if sum(len(ids) for _, ids in learnt) >= ENOUGH_PLACES:
                 break
+        self.lessons = len(learnt)
         self.register_buffer("held_out", torch.from_numpy(aside), persistent=False)
         states, ids = (torch.cat(parts) for parts in zip(*learnt, strict=True))
         if len(ids):
-            self.head.begin(states[:MOST_FIRST_PLACES], ids[:MOST_FIRST_PLACES])
+            self.head.begin(states[:ENOUGH_PLACES], ids[:ENOUGH_PLACES])
 
 
 def masked_view(tokens: Tokens, maskable: NDArray[np.bool_], mask_id: int, share: float, seed: list[int]) -> Tokens:

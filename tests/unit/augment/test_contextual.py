@@ -92,6 +92,12 @@ def test_words_beyond_the_longest_text_stay(tiny_bert: Path) -> None:
     assert model.seen == [["[CLS]", *["[MASK]"] * 4, "[SEP]"]]
 
 
+def test_of_a_long_text_the_share_is_of_the_words_that_are_read(tiny_bert: Path) -> None:
+    """A share of all 500 would be every word that the encoder sees."""
+    view = Contextual(Given(tiny_bert, "lamp", longest=22), rate=0.1).augment(["film " * 500])[0]
+    assert view.split().count("lamp") == 2
+
+
 def test_tokens_that_begin_with_the_space_before_a_word(tiny_bert: Path) -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers
 

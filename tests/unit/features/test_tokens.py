@@ -56,6 +56,14 @@ def test_a_cut_text_keeps_its_closing_token(tiny_bert: Path, corpus: list[str]) 
         assert short == (full if len(full) <= 6 else [*full[:5], CLOSING])
 
 
+def test_white_space_is_no_part_of_how_far_a_text_is_read(tiny_bert: Path) -> None:
+    tokenizer = load_tokenizer(Checkpoint("tiny", tiny_bert, ""))
+    texts = [" " * 9000 + "film lamp", "film" + "\n" * 9000 + "lamp", "film lamp"]
+    tokens = tokenize(tokenizer, texts, 10)
+    assert len({tuple(tokens.ids[tokens.offsets[row] : tokens.offsets[row + 1]].tolist()) for row in range(3)}) == 1
+    assert tokens.lengths[0] > 2  # more than what opens and closes a text
+
+
 def test_no_texts_no_tokens(tiny_bert: Path) -> None:
     tokens = tokenize(load_tokenizer(Checkpoint("tiny", tiny_bert, "")), [], 10)
     assert len(tokens) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from coterie.errors import ConfigError, InputError, ModelFormatError
 from coterie.features.bert import BertForward
-from coterie.features.checkpoints import find_checkpoint
+from coterie.features.checkpoints import Pooling, find_checkpoint
 from coterie.features.transformer import TransformerEncoder
 from coterie.types import Matrix, State
 
@@ -124,6 +125,36 @@ def test_pooling_against_a_direct_computation(
     assert isinstance(encoder._model.forward, BertForward) == (name == "bert")
     assert found.shape == (20, 64)
     np.testing.assert_allclose(found, reference(folder, corpus[:20], pooling), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("published", "pooling"),
+    [
+        (None, "mean"),
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False, "include_prompt": True}, "cls"),
+        ({"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}, "mean"),
+        ({"pooling_mode": "cls"}, "cls"),
+    ],
+)
+def test_an_encoder_is_read_as_it_was_published(
+    tiny_bert: Path, tmp_path: Path, corpus: list[str], published: object, pooling: Pooling
+) -> None:
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "encoder"))
+    if published is not None:
+        (folder / "1_Pooling").mkdir()
+        (folder / "1_Pooling" / "config.json").write_text(json.dumps(published))
+    encoder = encoder_of(folder)
+    np.testing.assert_array_equal(encoder.encode(corpus[:5]), encoder_of(folder, pooling=pooling).encode(corpus[:5]))
+    assert encoder.state().config["pooling"] == pooling
+    assert encoder_of(folder, pooling="mean").pooling == "mean"
+
+
+def test_an_encoder_for_vectors_of_another_kind_is_told_of(tiny_bert: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "encoder"))
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_lasttoken": true}')
+    with pytest.warns(UserWarning, match="made for vectors of another kind .lasttoken in its 1_Pooling/config.json"):
+        assert encoder_of(folder).pooling == "mean"
 
 
 def test_unusual_bert_goes_through_transformers(make_model: MakeModel, corpus: list[str]) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
 from coterie.errors import InputError
-from coterie.methods.base import labels_of
+from coterie.methods.base import Assigner, labels_of
 from coterie.methods.confidence import fitting_temperature, softmax
+from coterie.methods.deep_model import Task
+from coterie.methods.head import Head
 from coterie.methods.linear import LinearClassifier, learnt_groups
 from coterie.methods.nearest_centre import NearestCentre
+from coterie.registry import model_class
 
 
 def blobs(std: float, rows: int = 400, k: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -47,6 +52,29 @@ def test_too_few_different_rows_are_an_error() -> None:
     points = np.repeat(np.eye(2, dtype=np.float32), 10, axis=0)
     with pytest.raises(InputError, match="sees only 2 different texts"):
         NearestCentre.of_groups(points, np.zeros(20, dtype=np.int64), 3)
+
+
+@pytest.mark.parametrize("k", [8, 20, 33, 59])
+@pytest.mark.parametrize("kind", ["linear", "centres", "head"])
+def test_a_row_is_answered_the_same_wherever_it_stands(kind: str, k: int) -> None:
+    """A product of matrices rounds by a row's place in it, and a row midway between two groups tells."""
+    random = np.random.default_rng(k)
+    weights = random.normal(size=(k, 384)).astype(np.float32)
+    assigner: Assigner
+    if kind == "linear":
+        assigner = LinearClassifier(weights, np.zeros(k, dtype=np.float32))
+    elif kind == "centres":
+        assigner = NearestCentre(weights)
+    else:
+        model = model_class("rstc").from_config({"settings": {}, "task": asdict(Task(384, k, 1, "fast", 0))})
+        assigner = Head(model, "rstc", np.arange(k))
+    midway = (weights[0] + weights[1]) / 2
+    rows = np.vstack([np.tile(midway, (700, 1)), random.normal(size=(700, 384))]).astype(np.float32)
+    order = random.permutation(len(rows))
+    answers, shuffled = assigner.probabilities(rows), assigner.probabilities(rows[order])
+    np.testing.assert_array_equal(shuffled, answers[order])
+    np.testing.assert_array_equal(answers[:700], np.tile(answers[0], (700, 1)))
+    np.testing.assert_array_equal(assigner.probabilities(rows[-1:])[0], answers[-1])
 
 
 @pytest.mark.parametrize("k", [2, 4])

@@ -212,10 +212,20 @@ def test_the_papers_settings_at_full_effort() -> None:
     (joint,) = model.phases()
     assert (joint.epochs, joint.batch_size, set(joint.rates.values())) == (10, 16, {3e-5})
     assert joint.weights["cluster"] == joint.batch_size, "the sum over the published batch"
-    assert (model.settings.masked_share, model.settings.alpha, model.settings.pooling) == (0.1, 1, "mean")
+    assert (model.settings.masked_share, model.settings.alpha) == (0.1, 1)
     assert joint.stop_below == 0.001
     swept = UFT(UFTSettings(batch_size=32, encoder_rate=1e-4, head_rate=1e-2), Task(8, 3, 5000, "full", 0)).phases()[0]
     assert (swept.batch_size, swept.rates) == (32, {"encoder": 1e-4, "centres": 1e-2})
+
+
+@pytest.mark.parametrize(("rows", "size", "rate"), [(500, 64, 3e-5), (7680, 128, 6e-5), (20_000, 256, 1.2e-4)])
+def test_large_sets_are_read_in_large_batches_with_larger_steps(rows: int, size: int, rate: float) -> None:
+    """Two epochs have 120 steps or batches of 64; the encoder goes about as far in an epoch."""
+    joint = UFT(UFTSettings(), Task(8, 3, rows, "balanced", 0)).phases()[0]
+    assert (joint.batch_size, joint.rates) == (size, {"encoder": pytest.approx(rate), "centres": 3e-4})
+
+    asked = UFT(UFTSettings(encoder_rate=2e-5, batch_size=128), Task(8, 3, rows, "balanced", 0)).phases()[0]
+    assert (asked.batch_size, asked.rates["encoder"]) == (128, 2e-5)
 
 
 def test_pooling_reaches_the_encoder_and_the_saved_model(
