@@ -30,7 +30,7 @@ from coterie.errors import ConfigError
 from coterie.features.bert import FEWEST_ROWS
 from coterie.features.tokens import Tokens, equal_length_batches
 from coterie.features.words import words_of
-from coterie.nn.masked_head import TiedHead
+from coterie.nn.masked_head import BATCH_SIZE, ENOUGH_PLACES, EPOCHS, HELD_OUT_SHARE, RATE, TiedHead
 from coterie.nn.texts import StillTexts
 from coterie.types import Labels, Matrix, Progress, silent
 
@@ -43,13 +43,6 @@ VERSION = 1
 """To be raised when the same texts give other proposals."""
 
 MASKED_SHARE = 0.15
-MOST_PLACES = 20_000
-HELD_OUT_SHARE = 0.1
-RATE = 3e-3
-BATCH_SIZE = 400
-EPOCHS = 5
-"""The start is most of it: the held-out accuracy levels off in three to five, on 250 texts as on thousands."""
-
 TOKEN_BUDGET = 1024
 
 
@@ -63,7 +56,9 @@ class Maskings:
     texts: NDArray[np.int64]
 
 
-def masked_texts(tokens: Tokens, mask_id: int, special: Sequence[int], seed: int, most: int = MOST_PLACES) -> Maskings:
+def masked_texts(
+    tokens: Tokens, mask_id: int, special: Sequence[int], seed: int, most: int = ENOUGH_PLACES
+) -> Maskings:
     """Every text with 15% of its tokens masked, then with the next 15%, until each was masked once or `most` were."""
     random = np.random.default_rng(seed)
     lengths, starts = tokens.lengths, tokens.offsets[:-1]

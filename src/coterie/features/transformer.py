@@ -70,7 +70,8 @@ class TransformerEncoder:
         if max_length < 3:
             raise ConfigError(f"max_length={max_length} leaves no room for a word: use 3 or more")
         self.name = os.fspath(name) if isinstance(name, os.PathLike) else name
-        self._pooling, self.max_length = pooling, max_length
+        self._pooling = pooling  # how it was published is looked up once it is needed: plans name encoders elsewhere
+        self.max_length = max_length
         self.precision, self.cache = precision, cache
         self.known_texts = False  # whether `transform` is for texts that come again, and so looks into the cache
         # Copied: whoever goes on training changes nothing here.
@@ -108,7 +109,7 @@ class TransformerEncoder:
     def _with(self, tuned: Tuned, precision: Precision) -> TransformerEncoder:
         return TransformerEncoder(
             self.name,
-            pooling=self.pooling,
+            pooling=self._pooling,
             max_length=self.max_length,
             precision=precision,
             cache=self.cache,

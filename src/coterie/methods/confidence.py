@@ -12,11 +12,14 @@ from coterie.features.graph import NEIGHBOURS, nearest_neighbours
 from coterie.types import Matrix
 from coterie.vectors import in_blocks
 
+Scores = Callable[[NDArray[Any]], NDArray[Any]]
+"""Rows in, float32 of a whole fit or float64 of a block, and for each a number for every group."""
+
 ASKED_ROWS = 2000
 SEARCHED_ROWS = 20_000
 
 
-def probabilities_of(vectors: Matrix, scores: Callable[[Matrix], Matrix], temperature: float) -> Matrix:
+def probabilities_of(vectors: Matrix, scores: Scores, temperature: float) -> Matrix:
     """softmax(scores / temperature), a row the same alone and in any company."""
     return in_blocks(vectors, lambda block: softmax(scores(block) / temperature))
 
@@ -27,7 +30,7 @@ def softmax(scores: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(scores / scores.sum(axis=1, keepdims=True))
 
 
-def fitting_temperature(vectors: Matrix, scores: Callable[[Matrix], Matrix]) -> float:
+def fitting_temperature(vectors: Matrix, scores: Scores) -> float:
     """The temperature at which a text's probabilities best foretell the groups of the 15 texts most like it.
 
     So a confidence of 0.8 means that about 8 in 10 of the most similar texts are in the same group. A classifier's own

@@ -9,7 +9,7 @@ neighbours in `docs/methods/duet.md`.
 from __future__ import annotations
 
 import warnings
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ class LinearClassifier:
     def from_state(cls, state: State) -> Self:
         return cls(state.arrays["weights"], state.arrays["bias"], float(state.config["temperature"]))
 
-    def _scores(self, vectors: Matrix) -> Matrix:
+    def _scores(self, vectors: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(vectors @ self.weights.T + self.bias)
 
 

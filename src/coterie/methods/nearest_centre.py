@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.clusterers.kmeans import nearest_centres
 from coterie.errors import InputError
@@ -62,7 +63,7 @@ class NearestCentre:
     def from_state(cls, state: State) -> Self:
         return cls(state.arrays["centres"], float(state.config["temperature"]))
 
-    def _scores(self, vectors: Matrix) -> Matrix:
+    def _scores(self, vectors: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(vectors @ self.centres.T - (self.centres**2).sum(axis=1) / 2)
 
 

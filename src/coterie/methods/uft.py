@@ -27,13 +27,12 @@ from coterie.losses.tokens import mean_surprise
 from coterie.methods.centres import Centres
 from coterie.methods.deep_model import DeepSettings, Task, given
 from coterie.methods.tuning import SMALLEST_BATCH, Tuning, TuningSettings
+from coterie.nn import masked_head
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.masked_words import MaskedWords
 from coterie.nn.texts import TrainingTexts
 from coterie.types import Progress
 
-NEW_HEAD_EPOCHS, NEW_HEAD_RATE, NEW_HEAD_BATCH = 5, 3e-3, 400
-"""As for contextual augmentation, where the held-out accuracy levels off in three to five epochs."""
 PUBLISHED_BATCH = 16
 """(2) is a sum over the texts of a batch: ours is the mean times this, so that it does not depend on the batch."""
 SETTLED = 0.001
@@ -101,8 +100,8 @@ class UFT(Centres, Tuning):
         weights = {"cluster": float(PUBLISHED_BATCH), **({"masked": 1.0} if telling else {})}
         phases = [Phase(JOINT, self._epochs, rates, weights, self.batch_size, stop_below=SETTLED)]
         if self.masked is not None and self.masked.is_new:
-            rate, size = {"words": NEW_HEAD_RATE}, min(NEW_HEAD_BATCH, self.task.rows)
-            first = Phase(NEW_HEAD, NEW_HEAD_EPOCHS, rate, {"masked": 1.0}, size, decay="linear", judged=False)
+            rate, size = {"words": masked_head.RATE}, min(masked_head.BATCH_SIZE, self.task.rows)
+            first = Phase(NEW_HEAD, masked_head.EPOCHS, rate, {"masked": 1.0}, size, decay="linear", judged=False)
             phases.insert(0, first)
         return phases
 

@@ -16,19 +16,17 @@ from coterie.features.tokens import Tokens, load_tokenizer
 from coterie.nn.corpus_head import CorpusHead
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.marks import Marks
+from coterie.nn.masked_head import ENOUGH_PLACES, HELD_OUT_SHARE
 from coterie.nn.texts import TrainingTexts
 from coterie.types import Progress
-
-HELD_OUT_SHARE = 0.1
-ENOUGH_PLACES = 20_000
-"""A new head starts from a regression on this many places at most, and learns from as few views as have them."""
 
 
 class MaskedWords(nn.Module):
     """Masked views of the texts of a training, added to them, and a head: the checkpoint's own, or a new one.
 
-    A new head (`is_new`) has to be trained first, on the first `lessons` of the views. It starts from a regression, and
-    a tenth of the texts is held out from it. Without `telling` there are only the views.
+    A new head (`is_new`) has to be trained first, on the first `lessons` of the views: no more than it takes to have
+    places enough. It starts from a regression, and a tenth of the texts is held out from it. Without `telling` there
+    are only the views.
     """
 
     held_out: Tensor
