@@ -30,7 +30,7 @@ from coterie.errors import ConfigError
 from coterie.features.bert import FEWEST_ROWS
 from coterie.features.tokens import Tokens, equal_length_batches
 from coterie.features.words import words_of
-from coterie.nn.masked_head import BATCH_SIZE, ENOUGH_PLACES, EPOCHS, HELD_OUT_SHARE, RATE, TiedHead
+from coterie.nn.masked_head import ENOUGH_PLACES, EPOCHS, HELD_OUT_SHARE, PLACES_AT_ONCE, RATE, TiedHead
 from coterie.nn.texts import StillTexts
 from coterie.types import Labels, Matrix, Progress, silent
 
@@ -238,9 +238,8 @@ class _MaskedPlaces(Model):
         return {"head": list(self.head.parameters())}
 
     def phases(self) -> list[Phase]:
-        return [
-            Phase("masked words", EPOCHS, {"head": RATE}, {"masked": 1.0}, BATCH_SIZE, decay="linear", judged=False)
-        ]
+        rates, weights = {"head": RATE}, {"masked": 1.0}
+        return [Phase("masked words", EPOCHS, rates, weights, PLACES_AT_ONCE, decay="linear", judged=False)]
 
     def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:
         return {"masked": functional.cross_entropy(self.head(batch.vectors()), self.targets[batch.rows])}
@@ -250,7 +249,7 @@ class _MaskedPlaces(Model):
 
     @torch.no_grad()
     def held_out_accuracy(self) -> float:
-        told = [self.head(part).argmax(dim=1) for part in torch.split(self.held_out, BATCH_SIZE)]
+        told = [self.head(part).argmax(dim=1) for part in torch.split(self.held_out, PLACES_AT_ONCE)]
         return float((torch.cat(told) == self.held_out_targets).double().mean())
 
 

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coterie.bench.data import LabelledTexts, load
+from coterie.bench.data import LabelledTexts, load, load_file, sha256_of_file
 from coterie.bench.plan import STAGES, Cell
 from coterie.errors import CoterieError, InputError
 
@@ -51,6 +51,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     return {
         "cell": cell.as_json(),
         **result,
+        "file_sha256": sha256_of_file(cell.data),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine() | {"processor": processor(), "threads": threads},
         "versions": versions() | {"code": code_digest()},
@@ -146,7 +147,7 @@ def _read_outs(cell: Cell, fit: Fit, k: int, data: LabelledTexts) -> dict[str, S
 
 
 def _texts(cell: Cell) -> LabelledTexts:
-    data = load(cell.data) if isinstance(cell.data, str) else _of_file(cell.data)
+    data = load(cell.data) if isinstance(cell.data, str) else load_file(cell.data)
     if cell.views is not None:
         data = _with_views(data, load(f"{cell.data_name}_{cell.views}"))
     rows = slice(cell.rows)
@@ -157,17 +158,6 @@ def _with_views(data: LabelledTexts, augmented: LabelledTexts) -> LabelledTexts:
     if augmented.labels != data.labels:
         raise InputError("the augmented texts are not those of the set, row by row")
     return augmented
-
-
-def _of_file(data: Any) -> LabelledTexts:
-    from coterie.data.check import texts_of, values_of
-    from coterie.data.columns import check_column
-    from coterie.data.readers import open_table
-
-    with open_table(data["file"]) as table:
-        frame, name = table.read(), table.name
-    labels = values_of(frame, check_column(frame, data["label"], name, "label"), name)
-    return LabelledTexts([str(label) for label in labels], texts_of(frame, data["text"], name))
 
 
 def _scores(truth: Sequence[str], labels: Labels) -> Scores:

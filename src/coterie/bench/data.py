@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -74,8 +74,6 @@ def check_bytes(record: DataSet, packed: bytes) -> Checked | None:
 
 def load(name: str) -> LabelledTexts:
     """A known set, in an order that does not follow the labels: the one way in which measurements read it."""
-    import numpy as np
-
     record = data_set(name)
     path = path_of(record)
     if not path.is_file():
@@ -89,9 +87,39 @@ def load(name: str) -> LabelledTexts:
             f"{path}: these are not the bytes of {name!r} (sha256 {hashlib.sha256(packed).hexdigest()[:12]}..., not "
             f"{record.sha256[:12]}...). Move the file away, then `coterie datasets get {name}`."
         )
-    rows = _rows(packed, path)
-    order = np.random.default_rng(SHUFFLED_WITH).permutation(len(rows))
-    labels, texts, *views = ([rows[index][column] for index in order] for column in range(len(rows[0])))
+    labels, texts, *views = (list(column) for column in zip(*_rows(packed, path), strict=True))
+    return _shuffled(LabelledTexts(labels, texts, tuple(views)))
+
+
+def load_file(named: Mapping[str, str]) -> LabelledTexts:
+    """A file of the user's own, its columns named, in such an order too: files are often sorted by label."""
+    from coterie.data.check import texts_of, values_of
+    from coterie.data.columns import check_column
+    from coterie.data.readers import open_table
+
+    with open_table(named["file"]) as table:
+        frame, name = table.read(), table.name
+    labels = values_of(frame, check_column(frame, named["label"], name, "label"), name)
+    return _shuffled(LabelledTexts([str(label) for label in labels], texts_of(frame, named["text"], name)))
+
+
+def sha256_of_file(data: str | Mapping[str, str]) -> str | None:
+    """Of a file of the user's own, which may change under its name; a known set has the one of its record."""
+    from coterie.features.checkpoints import sha256_of
+
+    if isinstance(data, str):
+        return None
+    try:
+        return sha256_of(Path(data["file"]))
+    except OSError:  # which is said in full when the texts are read
+        return None
+
+
+def _shuffled(data: LabelledTexts) -> LabelledTexts:
+    import numpy as np
+
+    order = np.random.default_rng(SHUFFLED_WITH).permutation(len(data.texts))
+    labels, texts, *views = ([column[row] for row in order] for column in (data.labels, data.texts, *data.views))
     return LabelledTexts(labels, texts, tuple(views))
 
 

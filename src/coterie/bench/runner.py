@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
-from coterie.bench.data import make_folder
+from coterie.bench.data import make_folder, sha256_of_file
 from coterie.bench.plan import FILE_OF_CELL, Cell, Plan, Result
 from coterie.data.atomic import write_json_atomic
 from coterie.data.messages import fault, shown
@@ -36,7 +36,8 @@ def run_plan(
 ) -> Iterator[tuple[Cell, Result, bool]]:
     """Each cell with its result, and whether it was run now; `jobs` cells at a time, which share the processor.
 
-    A cell that failed is tried again. `begun` is told of every cell that is run, from the thread that does it.
+    A cell that failed, or whose file has changed, is run again. `begun` is told of every cell that is run, from the
+    thread that does it.
     """
     make_folder(folder)
     with_result = {name: cell for name, cell in _cells_of(folder).items() if (folder / name).exists()}
@@ -47,7 +48,7 @@ def run_plan(
 
     def result_of(cell: Cell) -> tuple[Cell, Result, bool]:
         path = folder / cell.file_name
-        fresh = not path.exists() or read_cell(path)["status"] == "failed"
+        fresh = not path.exists() or _is_to_be_run_again(cell, read_cell(path))
         if fresh:
             begun(cell)
             processes.run(cell, path)
@@ -60,6 +61,11 @@ def run_plan(
         pool.shutdown(wait=False, cancel_futures=True)
         processes.stop()
         pool.shutdown()
+
+
+def _is_to_be_run_again(cell: Cell, result: Result) -> bool:
+    """It failed, or the file that it read has changed since."""
+    return result["status"] == "failed" or result.get("file_sha256") != sha256_of_file(cell.data)
 
 
 def read_cells(folders: list[Path]) -> list[Result]:

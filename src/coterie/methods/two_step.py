@@ -21,6 +21,9 @@ from coterie.types import Matrix, Progress, silent
 MANY_ROWS = 200_000
 """From here on `kmeans` works on mini-batches."""
 
+FEWEST_FOR_UMAP = 3
+"""Fewer rows have no neighbourhoods to lay out."""
+
 BY_CENTRES = ("kmeans", "minibatch", "spherical")
 
 
@@ -97,6 +100,8 @@ def umap_space(vectors: Matrix, random_state: int, dimensions: int = 10) -> Matr
         raise ConfigError("methods with 'umap' need umap-learn: pip install 'coterie[umap]'") from error
     narrow = min(50, *vectors.shape)
     reduced = PCA(narrow, random_state=random_state).fit_transform(vectors)
+    if len(vectors) < FEWEST_FOR_UMAP:
+        return np.asarray(reduced, dtype=np.float32)
     neighbours = min(15, len(vectors) - 1)
     # Spectral initialisation needs more rows than dimensions.
     init = "spectral" if len(vectors) > 4 * dimensions else "random"

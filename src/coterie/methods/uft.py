@@ -100,7 +100,7 @@ class UFT(Centres, Tuning):
         weights = {"cluster": float(PUBLISHED_BATCH), **({"masked": 1.0} if telling else {})}
         phases = [Phase(JOINT, self._epochs, rates, weights, self.batch_size, stop_below=SETTLED)]
         if self.masked is not None and self.masked.is_new:
-            rate, size = {"words": masked_head.RATE}, min(masked_head.BATCH_SIZE, self.task.rows)
+            rate, size = {"words": masked_head.RATE}, self.masked.texts_at_once
             first = Phase(NEW_HEAD, masked_head.EPOCHS, rate, {"masked": 1.0}, size, decay="linear", judged=False)
             phases.insert(0, first)
         return phases

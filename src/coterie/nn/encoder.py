@@ -105,9 +105,6 @@ class TrainableEncoder(torch.nn.Module):
     def device(self) -> torch.device:
         return self.words.device
 
-    def trainable_parameters(self) -> list[torch.nn.Parameter]:
-        return [parameter for parameter in self.parameters() if parameter.requires_grad]
-
     def forward(self, ids: Tensor, lengths: NDArray[np.int64]) -> Tensor:
         """Unit vectors, one a text, in the order given."""
         places, order = _sorted(lengths)

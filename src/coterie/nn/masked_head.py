@@ -8,12 +8,12 @@ from torch.nn import functional
 
 from coterie.nn.layers import Affine
 
-EPOCHS, RATE, BATCH_SIZE = 5, 3e-3, 400
-"""Of the training of a new head. Its start is most of it: the held-out accuracy levels off in three to five epochs, on
-250 texts as on thousands."""
+EPOCHS, RATE, PLACES_AT_ONCE = 5, 3e-3, 400
+"""Of the training of a new head, a batch counted in masked places. Its start is most of it: the held-out accuracy
+levels off in three to five epochs, on 250 texts as on thousands."""
 HELD_OUT_SHARE = 0.1
 ENOUGH_PLACES = 20_000
-"""A new head starts from a regression on this many masked places at most, and learns from hardly more."""
+"""A new head starts from a regression on this many masked places at most."""
 
 EPS = 1e-12
 RIDGE = 0.3

@@ -16,7 +16,7 @@ from coterie.features.tokens import Tokens, load_tokenizer
 from coterie.nn.corpus_head import CorpusHead
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.marks import Marks
-from coterie.nn.masked_head import ENOUGH_PLACES, HELD_OUT_SHARE
+from coterie.nn.masked_head import ENOUGH_PLACES, HELD_OUT_SHARE, PLACES_AT_ONCE
 from coterie.nn.texts import TrainingTexts
 from coterie.types import Progress
 
@@ -78,11 +78,17 @@ class MaskedWords(nn.Module):
             return None
         return float(self.head.told(self.held_out_states, self.held_out_ids).double().mean())
 
+    @property
+    def texts_at_once(self) -> int:
+        """As many texts as have about the masks of one batch of a new head's training."""
+        texts, masks = len(self.held_out), sum(len(marks.ids) for marks in self.marks[: self.lessons]) / self.lessons
+        return min(texts, max(1, round(PLACES_AT_ONCE * texts / max(1, masks))))
+
     @torch.no_grad()
     def _begin(self, texts: TrainingTexts, seed: int) -> None:
-        rows = len(texts)
+        rows, random = len(texts), np.random.default_rng([seed, len(texts)])
         aside = np.zeros(rows, dtype=bool)
-        aside[np.random.default_rng([seed, rows]).permutation(rows)[: round(HELD_OUT_SHARE * rows)]] = True
+        aside[random.permutation(rows)[: round(HELD_OUT_SHARE * rows)]] = True
         learnt: list[tuple[Tensor, Tensor]] = []
         for view, marks in zip(self.views, self.marks, strict=True):
             states = texts.encode_all_marked(view, np.arange(rows), marks)[1].cpu()
@@ -97,7 +103,8 @@ class MaskedWords(nn.Module):
         self.register_buffer("held_out", torch.from_numpy(aside), persistent=False)
         states, ids = (torch.cat(parts) for parts in zip(*learnt, strict=True))
         if len(ids):
-            self.head.begin(states[:ENOUGH_PLACES], ids[:ENOUGH_PLACES])
+            chosen = torch.from_numpy(random.permutation(len(ids))[:ENOUGH_PLACES])  # files are often sorted
+            self.head.begin(states[chosen], ids[chosen])
 
 
 def masked_view(tokens: Tokens, maskable: NDArray[np.bool_], mask_id: int, share: float, seed: list[int]) -> Tokens:

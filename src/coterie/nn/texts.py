@@ -63,9 +63,9 @@ class TrainingTexts:
         """Unit vectors of these texts in this order, with gradients for what is trained."""
         return self.views[view].encode(rows)
 
-    def encode_all(self, view: int = 0, rows: NDArray[np.int64] | None = None, progress: Progress = silent) -> Tensor:
+    def encode_all(self, view: int = 0, rows: NDArray[np.int64] | None = None) -> Tensor:
         """Unit vectors of any number of texts, or all, as the encoder now is: no gradients, no dropout."""
-        return self.views[view].encode_all(rows, progress)
+        return self.views[view].encode_all(rows)
 
     def add_view(self, tokens: Tokens, progress: Progress = silent) -> int:
         """One more view of all texts; its number."""
@@ -238,7 +238,7 @@ class _View:
         vectors = self._vectors(texts[order])
         return vectors[torch.from_numpy(np.argsort(order)).to(vectors.device)]
 
-    def encode_all(self, rows: NDArray[np.int64] | None, progress: Progress) -> Tensor:
+    def encode_all(self, rows: NDArray[np.int64] | None) -> Tensor:
         places = self.place if rows is None else self.place[rows]
         chosen, back = np.unique(places, return_inverse=True)
         vectors = torch.empty(len(chosen), self.encoder.width, device=self.encoder.device)
@@ -246,7 +246,6 @@ class _View:
         for texts in self._batches(chosen):
             vectors[done : done + len(texts)] = self._without_gradient(texts)
             done += len(texts)
-            progress("encoding", int(self.lengths[chosen[:done]].sum()), int(self.lengths[chosen].sum()))
         return vectors[torch.from_numpy(back).to(vectors.device)]
 
     def encode_marked(self, rows: NDArray[np.int64], marks: Marks) -> tuple[Tensor, Tensor]:

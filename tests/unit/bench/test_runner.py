@@ -86,6 +86,13 @@ def test_every_cell_is_measured_and_a_failure_is_a_result(plan_file: Path, tmp_p
     assert begun == [plan.cells[2]]
     assert [path.stat().st_mtime_ns for path in finished] == before
 
+    # A file that is another one under the same name is measured anew, and only once.
+    path = Path(plan.cells[0].data["file"])  # type: ignore[index]
+    path.write_text(path.read_text(encoding="utf-8") + "bread,one more loaf of bread\n", encoding="utf-8")
+    again = list(run_plan(plan, folder))
+    assert [(fresh, result.get("rows")) for _, result, fresh in again] == [(True, 37), (True, 37), (True, None)]
+    assert [fresh for _, _, fresh in run_plan(plan, folder)] == [False, False, True]
+
     # A result that was deleted is missing, and run again.
     finished[0].unlink()
     assert [result["status"] for result in read_cells([folder])] == ["missing", "done", "failed"]
@@ -308,6 +315,15 @@ def test_a_cell_knows_what_the_next_will_find_in_the_cache(
 def test_fewer_rows_and_another_k(texts_file: dict[str, str]) -> None:
     result = run_cell(Cell("tfidf+kmeans", texts_file, rows=20, k=5))
     assert (result["rows"], result["k"], result["groups"]) == (20, 5, 5)
+
+
+def test_a_file_sorted_by_label_is_read_in_another_order(texts_file: dict[str, str]) -> None:
+    path = Path(texts_file["file"])
+    header, *lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([header, *sorted(lines)]) + "\n", encoding="utf-8")
+    result = run_cell(Cell("tfidf+kmeans", texts_file, rows=12))
+    assert result["k"] == 3
+    assert len(result["file_sha256"]) == 64
 
 
 def test_a_column_that_is_not_there(texts_file: dict[str, str]) -> None:

@@ -149,7 +149,7 @@ def test_gradients_through_kept_states(cache: Path, tiny_bert: Path, layers: Any
         encoder = encoder_of(tiny_bert, trainable_layers=layers).train()
         vectors = TrainingTexts(encoder, [VIEW]).encode(0, rows) if kept else direct(encoder, VIEW, rows)
         (vectors * weights).sum().backward()
-        found.append([parameter.grad for parameter in encoder.trainable_parameters()])
+        found.append([parameter.grad for parameter in encoder.parameters() if parameter.requires_grad])
     for ours, expected in zip(*found, strict=True):
         torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-4)
 
@@ -160,7 +160,7 @@ def test_training_changes_what_comes_next(cache: Path, tiny_bert: Path) -> None:
     before = source.encode_all()
     assert torch.equal(source.encode_all(), before), "no dropout"
     assert encoder.training
-    optimiser = torch.optim.SGD(encoder.trainable_parameters(), lr=0.5)
+    optimiser = torch.optim.SGD([weight for weight in encoder.parameters() if weight.requires_grad], lr=0.5)
     source.encode(0, np.arange(11)).square()[:, :5].sum().backward()
     optimiser.step()
     after = source.encode_all()
@@ -264,10 +264,6 @@ def test_progress_reaches_its_total(cache: Path, tiny_bert: Path, monkeypatch: p
     assert {(stage, of) for stage, _, of in told} == {("preparing", total)}
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
     assert told[-1][1] == total
-    told.clear()
-    source.encode_all(0, progress=progress)
-    assert told[-1] == ("encoding", total - 14, total - 14)
-    assert len(told) > 1
 
 
 def test_no_rows(cache: Path, tiny_bert: Path) -> None:
