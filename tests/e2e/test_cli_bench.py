@@ -238,7 +238,7 @@ def test_plot_without_a_browser(run_cli: Cli, swept: Path, tmp_path: Path) -> No
     assert "the SVG files are written, but not all PNG files" in done.err
     assert "similarity: not drawn; this takes cells of aecl" in done.err
     assert sorted(done.out.split()) == sorted(str(path) for path in out.iterdir())
-    assert "pip install 'coterie[plot]'" in done.err
+    assert "pip install playwright" in done.err
     assert {path.suffix for path in out.iterdir()} == {".svg"}
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SCALE = 2
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "msedge")
-INSTALL = "pip install 'coterie[plot]', and Chromium: from your system, or by `playwright install chromium`"
+INSTALL = "pip install playwright, and Chromium: from your system, or by `playwright install chromium`"
 
 
 def write_pngs(pictures: Sequence[Path]) -> list[Path]:

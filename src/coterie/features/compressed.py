@@ -71,7 +71,7 @@ class Autoencoded:
     rate: ClassVar[float] = 5e-4
     rate_for_short_texts: ClassVar[float] = 5e-5
     only_for_training: ClassVar[tuple[str, ...]] = ("decoder.", "out_bias")
-    """Beginnings of the names of weights that a finished model does without. Those it has are float64: see `in_blocks`."""
+    """Beginnings of the names of weights that a finished model does without. Those it has are float64: `in_blocks`."""
 
     def __init__(self, random_state: int = 0, count: int = 1) -> None:
         self.random_state = random_state

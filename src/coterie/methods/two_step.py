@@ -97,11 +97,11 @@ def umap_space(vectors: Matrix, random_state: int, dimensions: int = 10) -> Matr
     try:
         from umap import UMAP
     except ImportError as error:
-        raise ConfigError("methods with 'umap' need umap-learn: pip install 'coterie[umap]'") from error
+        raise ConfigError("methods with 'umap' need umap-learn: pip install umap-learn") from error
+    if len(vectors) < FEWEST_FOR_UMAP:
+        return vectors
     narrow = min(50, *vectors.shape)
     reduced = PCA(narrow, random_state=random_state).fit_transform(vectors)
-    if len(vectors) < FEWEST_FOR_UMAP:
-        return np.asarray(reduced, dtype=np.float32)
     neighbours = min(15, len(vectors) - 1)
     # Spectral initialisation needs more rows than dimensions.
     init = "spectral" if len(vectors) > 4 * dimensions else "random"

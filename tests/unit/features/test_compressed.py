@@ -46,7 +46,7 @@ def test_it_learns_to_say_again_what_it_read(features: type[Autoencoded], monkey
         monkeypatch.setattr(features, "most_epochs", steps)
         made = features(1)
         made.fit_transform(TEXTS)
-        read = torch.from_numpy(made.bag.transform(TEXTS))
+        read = torch.from_numpy(made.bag.transform(TEXTS)).double()
         with torch.no_grad():
             return float(made._loss(made.networks[0](read), read))
 
@@ -56,8 +56,8 @@ def test_it_learns_to_say_again_what_it_read(features: type[Autoencoded], monkey
 def test_kate_tells_texts_held_out_better_than_the_means_of_the_words_do(demo_texts: list[str]) -> None:
     made = KateCodes(0)
     made.fit_transform(demo_texts[60:])
-    means = torch.from_numpy(made.bag.transform(demo_texts[60:]).mean(axis=0))
-    held_out = torch.from_numpy(made.bag.transform(demo_texts[:60]))
+    means = torch.from_numpy(made.bag.transform(demo_texts[60:]).mean(axis=0)).double()
+    held_out = torch.from_numpy(made.bag.transform(demo_texts[:60])).double()
     with torch.no_grad():
         told = float(made._loss(made.networks[0](held_out), held_out))
     assert told < 0.7 * float(made._loss(torch.logit(means, eps=1e-4).expand_as(held_out), held_out))

@@ -134,6 +134,8 @@ def test_pooling_against_a_direct_computation(
         ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False, "include_prompt": True}, "cls"),
         ({"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}, "mean"),
         ({"pooling_mode": "cls"}, "cls"),
+        # Of vectors of length 1 the sum over the root of the number of tokens is the mean.
+        ({"pooling_mode_mean_sqrt_len_tokens": True, "pooling_mode_mean_tokens": False}, "mean"),
     ],
 )
 def test_an_encoder_is_read_as_it_was_published(

@@ -33,7 +33,7 @@ def trained(folder: Path, texts: list[str], **options: Any) -> tuple[Transformer
     plain = TransformerEncoder(str(folder), cache=False, pooling=options.get("pooling", "mean"))
     encoder = TrainableEncoder(plain.checkpoint, **options).train()
     tokens = plain.tokens(texts)
-    optimiser = torch.optim.Adam(encoder.trainable_parameters(), lr=1e-2)
+    optimiser = torch.optim.Adam([weight for weight in encoder.parameters() if weight.requires_grad], lr=1e-2)
     for _ in range(3):
         optimiser.zero_grad()
         encoder(torch.from_numpy(tokens.ids), tokens.lengths)[:, ::2].square().sum().backward()

@@ -59,6 +59,8 @@ def test_texts_are_encoded_once_for_both(texts: list[str], monkeypatch: pytest.M
     result = cluster(texts, "auto")
     assert len(result.groups) == result.model.n_clusters_ == 4
     assert sum(encoded) == len(texts)
+    cluster(texts, "auto", method="minilm+kmeans", settings={"pooling": "cls"})
+    assert sum(encoded) == 2 * len(texts), "the number is chosen by vectors that are made as the method makes them"
     assert not any("words alone" in entry.get("note", "") for entry in result.evidence)
     assert {"k-means", "average linkage"} == {entry["candidate"] for entry in result.evidence if "candidate" in entry}
 

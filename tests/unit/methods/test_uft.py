@@ -22,6 +22,8 @@ from coterie.losses.student_t import kl_to_target, student_t, target_distributio
 from coterie.methods import deep
 from coterie.methods.deep_model import Task
 from coterie.methods.uft import UFT, UFTSettings
+from coterie.nn import masked_words
+from coterie.nn.corpus_head import CorpusHead
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.masked_words import masked_view
 from coterie.nn.texts import TrainingTexts
@@ -146,6 +148,34 @@ def test_held_out_texts_teach_the_head_nothing(folders: dict[str, Path], texts: 
     assert found.tolist() == [False] * int(marks.counts[rows[0]]) + [True] * int(marks.counts[rows[1]])
     only_aside = model.losses(Batch(read, aside, Workers(), [0]), model.phases()[0])
     assert only_aside["masked"].item() == 0
+
+
+def test_a_new_head_reads_so_many_places_at_once_whatever_the_length_of_the_texts(
+    folders: dict[str, Path], texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(masked_words, "PLACES_AT_ONCE", 20)
+    model, _ = joined(folders["bare bert"], texts)
+    assert model.masked is not None
+    read = model.masked.marks[: model.masked.lessons]
+    a_text = np.mean([marks.counts.mean() for marks in read])
+    assert model.phases()[0].batch_size == round(20 / a_text)
+    monkeypatch.setattr(masked_words, "PLACES_AT_ONCE", 10**6)
+    assert model.phases()[0].batch_size == len(texts)
+
+
+def test_a_new_head_begins_with_places_from_all_over_the_file(
+    folders: dict[str, Path], texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[torch.Tensor] = []
+    monkeypatch.setattr(masked_words, "ENOUGH_PLACES", 12)
+    monkeypatch.setattr(CorpusHead, "begin", lambda self, states, ids: seen.append(ids))
+    model, _ = joined(folders["bare bert"], texts)
+    assert model.masked is not None
+    marks, aside = model.masked.marks[0], model.masked.held_out.numpy()
+    in_order = marks.ids[np.repeat(~aside, marks.counts)]
+    assert len(seen[0]) == 12 < len(in_order)
+    assert seen[0].tolist() != in_order[:12].tolist()
+    assert set(seen[0].tolist()) <= set(in_order.tolist())
 
 
 # Losses

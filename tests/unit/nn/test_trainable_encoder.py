@@ -241,7 +241,7 @@ def test_tuned_weights_are_copies_under_the_names_of_the_bare_model(folders: dic
 
     ids, lengths = some_texts()
     encoder = trainable(folders[family])
-    optimiser = torch.optim.SGD(encoder.trainable_parameters(), lr=0.1)
+    optimiser = torch.optim.SGD([weight for weight in encoder.parameters() if weight.requires_grad], lr=0.1)
     before = encoder(ids, lengths)
     targets(before).backward()
     optimiser.step()

@@ -259,7 +259,7 @@ def test_progress_reaches_its_total(cache: Path, tiny_bert: Path, monkeypatch: p
     def progress(stage: str, done: int, total: int) -> None:
         told.append((stage, done, total))
 
-    source = TrainingTexts(encoder_of(tiny_bert, trainable_layers=1), [VIEW, view_of([5, 9, 2], seed=1)], progress)
+    TrainingTexts(encoder_of(tiny_bert, trainable_layers=1), [VIEW, view_of([5, 9, 2], seed=1)], progress)
     total = len(VIEW.ids) - 9 + 14
     assert {(stage, of) for stage, _, of in told} == {("preparing", total)}
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
