@@ -144,7 +144,7 @@ class Clustering:
 
     @cached_property
     def duplicates(self) -> Duplicates:
-        """Which rows repeat which, word for word or all but."""
+        """Which rows repeat which, word for word or nearly."""
         return find_duplicates(self.texts)
 
     @cached_property

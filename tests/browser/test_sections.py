@@ -162,7 +162,7 @@ def test_the_keyboard_keeps_its_place(open_page: Open, report: Path) -> None:
 def test_repeated_texts(open_page: Open, report: Path) -> None:
     """39 + 4 + 2 + 8 copies, and one of the attack; two other wordings, and None is no copy of n/a."""
     it = open_page(report)
-    assert "54 rows repeat another word for word, 2 all but." in it.text("#repeated .about")
+    assert "54 rows repeat another word for word, 2 nearly." in it.text("#repeated .about")
     first = it.page.locator("#repeated .repeats > li").first
     assert (first.locator(".times").first.inner_text(), first.locator(".words-of").first.inner_text()) == (
         "48 ×",

@@ -64,7 +64,7 @@ def test_repeated_rows_are_listed_and_counted(counted: Any) -> None:
     how = Counter(line["how"] for line in listed.values())
     metrics = json.loads((folder / "metrics.json").read_text())
     assert (metrics["exact_duplicates"], metrics["near_duplicates"], metrics["junk"]) == (3, how["near"], 3)
-    assert f"3 rows repeat another word for word, {how['near']} all but: each text weighs once\n" in done.out
+    assert f"3 rows repeat another word for word, {how['near']} nearly: each text counts once\n" in done.out
     assert '3 rows hold hardly anything to group by, such as "n/a"\n' in done.out
     clusters = [table["cluster"][row] for row in (0, 240, 241, 242)]
     assert len(set(clusters)) == 1
@@ -142,7 +142,7 @@ def test_one_row_is_said_as_one(run_cli: Cli, tmp_path: Path) -> None:
     lines.append("Trains leave at noon!")
     (tmp_path / "in.txt").write_text("\n".join(lines) + "\n")
     done = run_cli("fit", tmp_path / "in.txt", "--k", 2, "--method", "tfidf+kmeans", "--out", tmp_path / "run")
-    repeated = "1 row repeats another word for word, 1 all but: equal texts weigh once, near ones by themselves"
+    repeated = "1 row repeats another word for word, 1 nearly: equal texts count once, near ones one by one"
     assert f"\n{repeated} (too few texts)\n" in done.out
     assert '\n1 row holds hardly anything to group by, such as "-"\n' in done.out
 

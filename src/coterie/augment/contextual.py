@@ -15,7 +15,7 @@ from coterie.augment.masked_lm import MaskedLM
 from coterie.augment.pieces import telling_form, word_spans, written_like
 from coterie.augment.vocabulary import special_ids, whole_words
 from coterie.data.check import check_texts
-from coterie.features.tokens import CHARACTERS_PER_TOKEN, Tokens, cut, equal_length_batches
+from coterie.features.tokens import CHARACTERS_PER_TOKEN, Tokens, cut, equal_length_batches, without_gaps
 from coterie.types import Progress, silent
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ class Contextual:
 
     def augment(self, texts: Sequence[str], progress: Progress = silent) -> list[str]:
         texts = check_texts(texts)
-        distinct = list(dict.fromkeys(texts)) if self.rate else []
+        read = [without_gaps(text, self._characters) for text in texts]
+        distinct = list(dict.fromkeys(read)) if self.rate else []
         masked: list[_Masked] = []
         for start in range(0, len(distinct), TEXTS_AT_ONCE):
             masked += self._masked(distinct[start : start + TEXTS_AT_ONCE])
@@ -73,12 +74,12 @@ class Contextual:
         for length, rows in equal_length_batches(tokens, TOKEN_BUDGET):
             view_of.update(self._filled([masked[row] for row in rows], tokens.rows(rows, length)))
             progress("augmenting", len(view_of), len(masked))
-        return [view_of.get(text, text) for text in texts]
+        return [view_of.get(seen, text) for seen, text in zip(read, texts, strict=True)]
 
     def _masked(self, texts: list[str]) -> list[_Masked]:
         """The texts in which a word can be replaced, those words masked."""
         longest = self.masked_lm.longest
-        encodings = self.masked_lm.tokenizer.encode_batch([text[: longest * CHARACTERS_PER_TOKEN] for text in texts])
+        encodings = self.masked_lm.tokenizer.encode_batch([text[: self._characters] for text in texts])
         found = []
         for text, encoding in zip(texts, encodings, strict=True):
             ids = np.array(cut(encoding.ids, longest), dtype=np.int32)
@@ -130,6 +131,11 @@ class Contextual:
         words = [self._words[index] for index in ids.tolist() if index in self._words]
         fitting = [word for word in words if telling_form(word) not in (None, form)]
         return list(dict.fromkeys(fitting))[:CHOICES] or [old]
+
+    @property
+    def _characters(self) -> int:
+        """More than the model's longest text has."""
+        return self.masked_lm.longest * CHARACTERS_PER_TOKEN
 
     @cached_property
     def _words(self) -> dict[int, str]:

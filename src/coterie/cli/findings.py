@@ -38,7 +38,7 @@ def print_content(metrics: dict[str, Any], clustering: Clustering) -> None:
     exact, near, junk = (metrics[name] for name in ("exact_duplicates", "near_duplicates", "junk"))
     if exact or near:
         parts = [f"{exact:,} {_rows_repeat(exact)} another word for word"] if exact else []
-        parts.append(f"{near:,} all but" if exact else f"{near:,} {_rows_repeat(near)} another all but word for word")
+        parts.append(f"{near:,} nearly" if exact else f"{near:,} {_rows_repeat(near)} another nearly word for word")
         print(f"{', '.join(parts if near else parts[:1])}: {_how_they_weigh(clustering)}")
     if junk:
         rows = "row holds" if junk == 1 else "rows hold"
@@ -67,10 +67,10 @@ def _how_they_weigh(clustering: Clustering) -> str:
     found, n_clusters = clustering.duplicates, len(clustering.groups)
     by_themselves = int(found.near.sum() - training_rows(found, n_clusters).near.sum())
     if not by_themselves:
-        return "each text weighs once"
+        return "each text counts once"
     if not enough_left(found, n_clusters):
-        return "equal texts weigh once, near ones by themselves (too few texts)"
-    return f"each text weighs once, but {by_themselves:,} near ones weigh by themselves: they could be a group"
+        return "equal texts count once, near ones one by one (too few texts)"
+    return f"each text counts once, but {by_themselves:,} near ones count one by one: they could be a group"
 
 
 def _rows_repeat(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Texts that are there more than once, word for word or all but.
+"""Texts that are there more than once, word for word or nearly.
 
 Near duplicates are texts whose letters and digits are the same once case, links and punctuation are put aside, or that
 share at least `ALIKE` of their runs of five characters (Jaccard). They are found by MinHash in time that grows with

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coterie.features.tokens import without_gaps
 from coterie.features.transformer import TransformerEncoder, encoder_of
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ def _notes_on_encoding(encoder: TransformerEncoder, sample: Sequence[str]) -> li
 
 def cut_share(encoder: TransformerEncoder, sample: Sequence[str]) -> float:
     """The share of texts that are longer than the encoder reads."""
-    longest = encoder.longest
-    beginnings = [text[: CHARACTERS_A_TOKEN * longest] for text in sample]
+    longest, characters = encoder.longest, CHARACTERS_A_TOKEN * encoder.longest
+    beginnings = [without_gaps(text, characters)[:characters] for text in sample]
     lengths = [len(encoding.ids) for encoding in encoder.tokenizer.encode_batch_fast(beginnings)]
     return sum(length > longest for length in lengths) / len(sample)
 
@@ -74,7 +75,7 @@ def cut_share(encoder: TransformerEncoder, sample: Sequence[str]) -> float:
 def unread_share(tokenizer: Tokenizer, texts: Sequence[str]) -> float:
     """The share of letters that are in no known token, or in one or several for themselves within a longer word."""
     unknown_id = _unknown_id(tokenizer)
-    sample = [text[:CHARACTERS_READ] for text in texts]
+    sample = [without_gaps(text, CHARACTERS_READ)[:CHARACTERS_READ] for text in texts]
     letters = unread = 0
     # Only the slower encoding says where in the text a token is.
     for text, encoding in zip(sample, tokenizer.encode_batch(sample), strict=True):

@@ -111,13 +111,17 @@ def token_places(starts: NDArray[np.int64], lengths: NDArray[np.int64], rows: ND
     return np.asarray(np.repeat(starts[rows] - (ends - chosen), chosen) + np.arange(ends[-1] if len(ends) else 0))
 
 
+def without_gaps(text: str, longest: int) -> str:
+    """A text of which no more is read than so many characters: in a longer one, these could all be white space."""
+    return text if len(text) <= longest else " ".join(text.split())
+
+
 def _portions(texts: Sequence[str], longest: int) -> Iterator[list[str]]:
     """Texts in lists of bounded size, each text without what lies far beyond its last token."""
     portion: list[str] = []
     characters = 0
     for text in texts:
-        # Of a long text the white space goes first: it could be all that is left of it.
-        portion.append(text if len(text) <= longest else " ".join(text.split())[:longest])
+        portion.append(without_gaps(text, longest)[:longest])
         characters += len(portion[-1])
         if len(portion) == TEXTS_AT_ONCE or characters >= CHARACTERS_AT_ONCE:
             yield portion

@@ -21,7 +21,7 @@ DUPLICATES, OVER_TIME, BY = "duplicates.csv", "over_time.csv", "by.csv"
 
 
 def content_counts(clustering: Clustering) -> dict[str, int]:
-    """How many rows repeat another, word for word or all but, and how many hold hardly anything."""
+    """How many rows repeat another, word for word or nearly, and how many hold hardly anything."""
     return {
         "exact_duplicates": int(clustering.duplicates.exact.sum()),
         "near_duplicates": int(clustering.duplicates.near.sum()),

@@ -92,6 +92,15 @@ def test_words_beyond_the_longest_text_stay(tiny_bert: Path) -> None:
     assert model.seen == [["[CLS]", *["[MASK]"] * 4, "[SEP]"]]
 
 
+def test_white_space_is_no_part_of_how_far_a_text_is_read(tiny_bert: Path) -> None:
+    contextual = Contextual(Given(tiny_bert, "lamp", longest=22), rate=0.5)
+    assert contextual.augment([" " * 9000 + "film film"])[0].split() == contextual.augment(["film film"])[0].split()
+    assert "lamp" in contextual.augment([" " * 9000 + "film film"])[0]
+    assert Contextual(Given(tiny_bert, "lamp", longest=22), rate=0).augment([" " * 9000 + "film"]) == [
+        " " * 9000 + "film"
+    ]
+
+
 def test_of_a_long_text_the_share_is_of_the_words_that_are_read(tiny_bert: Path) -> None:
     """A share of all 500 would be every word that the encoder sees."""
     view = Contextual(Given(tiny_bert, "lamp", longest=22), rate=0.1).augment(["film " * 500])[0]

@@ -17,7 +17,7 @@ function writeRepeats(root, data, show) {
 function repeatedTexts(repeats, line) {
   const { exact, near, different, sets } = repeats;
   if (!exact && !near) return null;
-  const counts = [exact ? `${rowsOf(exact)} ${exact === 1 ? "repeats" : "repeat"} another word for word` : "", near ? `${exact ? count(near) : rowsOf(near)} all but` : ""].filter(Boolean).join(", ");
+  const counts = [exact ? `${rowsOf(exact)} ${exact === 1 ? "repeats" : "repeat"} another word for word` : "", near ? `${exact ? count(near) : rowsOf(near)} nearly` : ""].filter(Boolean).join(", ");
   const below = repeats.junk ? " Texts with hardly any content are listed by themselves below." : "";
   const shown = sets.length < different ? ` The ${sets.length} largest of ${count(different)} sets:` : "";
   const items = sets.map((one) => {
@@ -26,7 +26,7 @@ function repeatedTexts(repeats, line) {
   });
   return node("div", { id: "repeated" },
     node("h2", { className: "title", text: "Repeated texts" }),
-    node("p", { className: "about", text: `${counts}. When groups are learnt, a text weighs once, however often it is there; every row keeps its group. All of them are in duplicates.csv.${below}${shown}` }),
+    node("p", { className: "about", text: `${counts}. When groups are learnt, a text counts once, however often it is there; every row keeps its group. All of them are in duplicates.csv.${below}${shown}` }),
     items.length ? node("ol", { className: "repeats" }, ...items) : null,
   );
 }
