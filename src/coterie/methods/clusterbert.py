@@ -32,6 +32,7 @@ from coterie.losses.pseudo_labels import soft_cross_entropy
 from coterie.losses.student_t import target_distribution
 from coterie.methods.deep_model import DeepSettings, Task, given
 from coterie.methods.tsdae import ADAPTATION, TSDAE, TSDAESettings
+from coterie.methods.tuning import STEPS_AN_EPOCH
 from coterie.metrics.internal import finite, internal_scores
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.marks import Marks
@@ -42,7 +43,7 @@ from coterie.vectors import group_means
 CLUSTERING, HARDENING = "clustering", "hardening"
 RESTARTS = 3
 PUBLISHED_EPOCHS = 2
-FEWEST_STEPS = 120
+FEWEST_STEPS = PUBLISHED_EPOCHS * STEPS_AN_EPOCH
 """Of a round: a head that begins from nothing needs about as many to know all groups. Where batches are as small as
 they get, small sets have more epochs for it."""
 BESIDE_RECONSTRUCTION = ("adaptation_epochs", "told_every", "lambda_clustering", "lambda_hardening")

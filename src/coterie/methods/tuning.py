@@ -14,8 +14,8 @@ from coterie.methods.deep_model import DeepModel, DeepSettings, Task, given
 FIXED_VIEWS = 3
 """Noised views where lower layers are frozen: what those make of a view is computed once and used every third epoch."""
 STEPS_AN_EPOCH = 60
-"""At least, at `balanced`, where small sets have smaller batches for it: a head that begins from nothing needs about
-twice as many to know all groups."""
+"""As far as batches of 64 allow, at `balanced`, where small sets have smaller batches for it: a head that begins from
+nothing needs about twice as many to know all groups."""
 SMALLEST_BATCH = 64
 
 

@@ -15,6 +15,7 @@ Ablations (Table 2): `masked_lm=False`, `pooling="cls"`. Deviations: `docs/metho
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -72,10 +73,12 @@ class UFT(Centres, Tuning):
         self.masked: MaskedWords | None = None
 
     def rates(self, *new: str) -> dict[str, float]:
-        """At `balanced` the encoder's rate is that of the smallest batch and grows with it: an epoch leads as far."""
+        """At `balanced` the published rate is for the smallest batch, and grows with the root of the batch that the
+        effort takes: so the noise of Adam's steps in an epoch stays as large."""
         rates = super().rates(*new)
-        if self.settings.encoder_rate is None and self.task.effort == "balanced":
-            rates[ENCODER] *= max(1, self.batch_size / SMALLEST_BATCH)
+        asked = self.settings.encoder_rate is not None or self.settings.batch_size is not None
+        if self.task.effort == "balanced" and not asked:
+            rates[ENCODER] *= math.sqrt(self.batch_size / SMALLEST_BATCH)
         return rates
 
     def join(self, encoder: TrainableEncoder, texts: TrainingTexts, progress: Progress) -> None:
