@@ -47,6 +47,16 @@ def test_help_imports_nothing_heavy(command: list[str], run_cli: Cli) -> None:
     assert [word for word in expected if word not in done.out] == []
 
 
+def test_a_file_is_refused_before_anything_slow_is_loaded(run_cli: Cli, demo_file: Path, tmp_path: Path) -> None:
+    slow = {"torch", "transformers", "sklearn", "scipy"}
+    command = ["fit", demo_file, "--text", "mesage", "--k", "12", "--out", tmp_path / "run"]
+    done = run_cli(*command, python_options=("-X", "importtime"))
+    assert done.code == 2
+    assert "did you mean 'message'?" in done.err
+    assert "polars" in imported(done.err)
+    assert imported(done.err) & slow == set()
+
+
 def test_version(run_cli: Cli) -> None:
     done = run_cli("--version")
     assert (done.code, done.out, done.err) == (0, f"coterie {coterie.__version__}\n", "")

@@ -18,7 +18,6 @@ from coterie.errors import ConfigError, InputError
 from coterie.memory import peak_memory_mb
 from coterie.persist.environment import machine, versions
 from coterie.persist.folders import new_folder
-from coterie.persist.model import plain_parameters
 from coterie.persist.run import FORMAT_VERSION, RUN_FILES, Run
 
 if TYPE_CHECKING:
@@ -182,6 +181,8 @@ def _config(
     input_name: str,
     outliers_below: float | None,
 ) -> dict[str, Any]:
+    from coterie.persist.model import plain_parameters  # slow to load, and a run is looked at before any work
+
     return {
         "format": FORMAT_VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
