@@ -78,7 +78,7 @@ class Stub(DeepModel):
         return {"loss": batch.vectors(0).mean() + self.weight**2}
 
     def scores(self, vectors: Tensor) -> Tensor:
-        return vectors @ self.directions.T
+        return vectors @ self.directions.T.to(vectors.dtype)
 
 
 def stub_with(directions: np.ndarray) -> type[Stub]:
