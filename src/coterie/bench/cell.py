@@ -37,7 +37,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     from coterie.memory import peak_memory_mb
     from coterie.persist.environment import code_digest, machine, processor, versions
 
-    started = time.monotonic()
+    started, file_sha256 = time.monotonic(), sha256_of_file(cell.data)  # before the fit: it may change meanwhile
     try:
         result = {"status": "done", **_measured(cell)}
     except Exception as error:
@@ -51,7 +51,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     return {
         "cell": cell.as_json(),
         **result,
-        "file_sha256": sha256_of_file(cell.data),
+        "file_sha256": file_sha256,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine() | {"processor": processor(), "threads": threads},
         "versions": versions() | {"code": code_digest()},

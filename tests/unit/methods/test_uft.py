@@ -242,7 +242,7 @@ def test_the_papers_settings_at_full_effort() -> None:
     (joint,) = model.phases()
     assert (joint.epochs, joint.batch_size, set(joint.rates.values())) == (10, 16, {3e-5})
     assert joint.weights["cluster"] == joint.batch_size, "the sum over the published batch"
-    assert (model.settings.masked_share, model.settings.alpha) == (0.1, 1)
+    assert (model.settings.masked_share, model.settings.alpha, model.settings.pooling) == (0.1, 1, None)
     assert joint.stop_below == 0.001
     swept = UFT(UFTSettings(batch_size=32, encoder_rate=1e-4, head_rate=1e-2), Task(8, 3, 5000, "full", 0)).phases()[0]
     assert (swept.batch_size, swept.rates) == (32, {"encoder": 1e-4, "centres": 1e-2})
