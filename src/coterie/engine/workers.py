@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Iterable
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -44,13 +45,11 @@ class Workers:
         """
         if self.count == 1:
             return own
-        from torch.distributed.nn.functional import all_gather
-
         if torch.is_grad_enabled() and min(sizes) == 0 and self.agree(own.requires_grad) and not own.requires_grad:
             # Nothing was computed here, but gradients go back through all processes or through none.
             own = own.detach().requires_grad_()
         padded = torch.cat([own, own.new_zeros(max(sizes) - len(own), *own.shape[1:])])
-        parts: tuple[Tensor, ...] = all_gather(padded)  # type: ignore[no-untyped-call]
+        parts: Tensor = _Gathered.apply(padded)  # type: ignore[no-untyped-call]
         return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)])
 
     def gather(self, own: Tensor, rows: int) -> Tensor:
@@ -99,6 +98,30 @@ class Workers:
         said = torch.tensor(int(flag), device=self.device)
         dist.all_reduce(said, op=dist.ReduceOp.MAX)
         return bool(said)
+
+
+class _Gathered(torch.autograd.Function):
+    """The equally large tensors of all processes, stacked.
+
+    torch.distributed.nn has the like, but its functions hold the process group in their default arguments: its threads
+    then outlive `destroy_process_group`.
+    """
+
+    @staticmethod
+    def forward(_: Any, own: Tensor) -> Tensor:
+        import torch.distributed as dist
+
+        parts = [torch.empty_like(own) for _ in range(dist.get_world_size())]
+        dist.all_gather(parts, own.contiguous())
+        return torch.stack(parts)
+
+    @staticmethod
+    def backward(_: Any, *gradients: Tensor) -> Tensor:
+        import torch.distributed as dist
+
+        total = gradients[0].clone(memory_format=torch.contiguous_format)
+        dist.all_reduce(total)
+        return total[dist.get_rank()]
 
 
 @cache
