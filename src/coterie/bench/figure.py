@@ -17,10 +17,18 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Line:
-    """Points to be joined, in the order of x. Lines of one name look the same in all panels of a figure."""
+    """Points to be joined, in the order of x: those of one data set, and of one way where a figure has several.
 
-    name: str
+    Lines of one name look the same in all panels of a figure.
+    """
+
+    data: str
     points: Sequence[Point]
+    way: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.data}, {self.way}" if self.way else self.data
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from coterie.bench.figure import Cloud, Curves, Figure, Line, Point
@@ -67,7 +67,7 @@ def _comparisons(cells: Cells) -> list[list[Measured]]:
 def _by_stage(one: Measured) -> Figure:
     groups = sorted(set(one.result["stages"]["labels"]), key=_natural)
     panels = [_cloud(_stage_name(stage["phase"]), one, stage, groups) for stage in one.stages]
-    note = f"{one.name} on {one.cell.data_name}, seed {one.cell.seed}; {_how_many(one, groups)}"
+    note = f"{one.title} on {one.cell.data_name}, seed {one.cell.seed}; {_how_many(one, groups)}"
     about = ("maps", one.cell.method, one.cell.data_name, one.name)
     return figure(about, "t-SNE by stage", [note], panels, groups)
 
@@ -77,7 +77,7 @@ def _by_way(cells: Cells) -> Figure:
     groups = sorted({label for one in cells for label in one.result["stages"]["labels"]}, key=_natural)
     start = cells[0].stages[0]
     panels = [_cloud(_stage_name(START), cells[0], start, groups)] if start["phase"] == START else []
-    panels += [_cloud(one.name, one, one.stages[-1], groups) for one in cells]
+    panels += [_cloud(one.title, one, one.stages[-1], groups) for one in cells]
     data = cells[0].cell.data_name
     note = f"{data}, at the end of training; {_how_many(cells[0], groups)}"
     # One entry for each way: several ways of one method are no figure of a paper.
@@ -160,7 +160,7 @@ def similarity(cells: Cells) -> list[Figure]:
         ]
         if panels:
             about = ("similarity", own[0].cell.method, own[0].name)
-            notes = [f"{own[0].name}; of one random batch; {_extent(own)}"]
+            notes = [f"{own[0].title}; of one random batch; {_extent(own)}"]
             figures.append(figure(about, "Similarity in the attention network", notes, panels))
     return figures
 
@@ -172,7 +172,7 @@ def labels(cells: Cells) -> list[Figure]:
         panels = [panel for metric in PERCENT for panel in _by_epochs(own, ("taught", metric), *SCORES[metric])]
         if panels:
             about = ("labels", own[0].cell.method, own[0].name)
-            notes = [f"{own[0].name}; argmax of the soft labels by the true groups; {_extent(own)}"]
+            notes = [f"{own[0].title}; argmax of the soft labels by the true groups; {_extent(own)}"]
             figures.append(figure(about, "Accuracy of the soft labels", notes, panels))
     return figures
 
@@ -215,7 +215,7 @@ def sweeps(cells: Cells) -> list[Figure]:
         ]
         if panels:
             about = ("sweeps", own[0].cell.method, setting, own[0].name)
-            notes = [f"{own[0].name}; {_extent(own)}; values in order, not to scale"]
+            notes = [f"{own[0].title}; {_extent(own)}; values in order, not to scale"]
             figures.append(figure(about, f"ACC and NMI over {shown}", notes, panels))
     return figures
 
@@ -255,7 +255,7 @@ def _lines(curves: Iterable[tuple[Measured, Curve]], to_the_shortest: bool = Fal
     `to_the_shortest`: only as far as all of them go; a mean over fewer would jump where one ends.
     """
     curves = [(one, curve) for one, curve in curves if curve]
-    several = len({one.name for one, _ in curves}) > 1
+    names = _told_apart({one.name for one, _ in curves})
     lines = []
     for own in grouped(curves, lambda entry: (entry[0].way, entry[0].cell.data_name)).values():
         one = own[0][0]
@@ -265,9 +265,15 @@ def _lines(curves: Iterable[tuple[Measured, Curve]], to_the_shortest: bool = Fal
                 values[x].append(y)
         least = len(own) if to_the_shortest else 1
         points = [_point(x, found) for x, found in sorted(values.items()) if len(found) >= least]
-        name = f"{one.cell.data_name}, {one.name}" if several else one.cell.data_name
-        lines.append(Line(name, points))
+        lines.append(Line(one.cell.data_name, points, names[one.name] if len(names) > 1 else ""))
     return [line for line in lines if line.points]
+
+
+def _told_apart(names: Collection[str]) -> dict[str, str]:
+    """What names begin with, and of the rest only what not all of them say."""
+    parts = {name: name.split(", ") for name in names}
+    of_all = set.intersection(*(set(own[1:]) for own in parts.values())) if parts else set()
+    return {name: ", ".join([own[0], *(part for part in own[1:] if part not in of_all)]) for name, own in parts.items()}
 
 
 def _point(x: float, values: list[float]) -> Point:

@@ -54,6 +54,11 @@ class Measured:
         return replace(self.cell, settings=self._settings, varied=None).row
 
     @property
+    def title(self) -> str:
+        """The same where the number of texts stands beside it."""
+        return replace(self.cell, settings=self._settings, varied=None, rows=None).row
+
+    @property
     def stages(self) -> list[Result]:
         """What the cell kept of its stages."""
         return list((self.result.get("stages") or {}).get("stages", []))

@@ -134,13 +134,18 @@ def _styles(figure: Figure) -> dict[str, Style]:
     maps = [panel for panel in figure.panels if isinstance(panel, Cloud)]
     if maps:
         return _styles_of_groups(figure.groups, maps[-1])
-    names = dict.fromkeys(line.name for panel in figure.panels if isinstance(panel, Curves) for line in panel.lines)
-    return {
-        name: Style(
-            LIGHT[number % len(LIGHT)], SHAPES[number % len(SHAPES)], DASHES[number // len(LIGHT) % len(DASHES)]
-        )
-        for number, name in enumerate(names)
-    }
+    lines = {line.name: line for panel in figure.panels if isinstance(panel, Curves) for line in panel.lines}
+    data = list(dict.fromkeys(line.data for line in lines.values()))
+    ways = list(dict.fromkeys(line.way for line in lines.values()))
+    if len(data) == 1 or len(data) > len(LIGHT):
+        return {name: _look(number, number, number // len(LIGHT)) for number, name in enumerate(lines)}
+    # One colour for each data set, so that its ways can be compared.
+    looks = {name: (data.index(line.data), ways.index(line.way)) for name, line in lines.items()}
+    return {name: _look(colour, colour + way, way) for name, (colour, way) in looks.items()}
+
+
+def _look(colour: int, shape: int, dash: int) -> Style:
+    return Style(LIGHT[colour % len(LIGHT)], SHAPES[shape % len(SHAPES)], DASHES[dash % len(DASHES)])
 
 
 def _styles_of_groups(names: Sequence[str], shown: Cloud) -> dict[str, Style]:

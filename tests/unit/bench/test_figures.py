@@ -133,10 +133,10 @@ def test_stages_take_the_last_epoch_of_each_phase(result: Make, history: Make) -
     kept = {"labels": ["a"], "stages": [{"phase": "start", "epoch": 0, "points": [[0, 0]], "acc": 0.5, "nmi": 0.25}]}
     cells = [
         result(
-            Cell("clusterbert", "bbc", label="no reconstruction", settings={"ablation": "no-reconstruction"}),
+            Cell("clusterbert", "bbc", label="no reconstruction", rows=50, settings={"ablation": "no-reconstruction"}),
             history=history("hardening", {"silhouette": 0.0, "dunn": 0.1}),
         ),
-        result(Cell("clusterbert", "bbc", label="ClusterBERT"), history=told, stages=kept),
+        result(Cell("clusterbert", "bbc", label="ClusterBERT", rows=50), history=told, stages=kept),
         # The values of a sweep are no seeds.
         result(Cell("clusterbert", "bbc", label="ClusterBERT", settings={"rounds": 1}, varied="rounds"), history=told),
     ]
@@ -144,12 +144,23 @@ def test_stages_take_the_last_epoch_of_each_phase(result: Make, history: Make) -
     assert "ClusterBERT, Figure 3" in figure.title
     by_title = {panel.title: panel for panel in curves(figure)}
     assert list(by_title) == ["ACC", "NMI", "Silhouette", "Dunn index"]
+    # The number of texts is said once, as both ways have it.
+    assert "50 texts of a set at most" in figure.notes[0]
     assert by_title["Silhouette"].x_names == ["start", "clustering", "hardening"]
     lines = named(by_title["Silhouette"])
     assert [(point.x, point.y) for point in lines["bbc, ClusterBERT"].points] == [(0, 0.1), (1, 0.4), (2, 0.6)]
     assert [(point.x, point.y) for point in lines["bbc, no reconstruction"].points] == [(2, 0.0)]
     assert [point.x for point in named(by_title["Dunn index"])["bbc, ClusterBERT"].points] == [1, 2]
     assert [point.y for point in by_title["ACC"].lines[0].points] == [50]
+
+
+def test_ways_that_differ_in_the_number_of_texts_say_so(result: Make, history: Make) -> None:
+    told = [
+        result(Cell("aecl", "tweet", label="AECL", rows=rows), history=history("contrast", {"silhouette": 0.5}))
+        for rows in (50, 60)
+    ]
+    (figure,) = figures.stages(measured(told))
+    assert [line.name for line in curves(figure)[0].lines] == ["tweet, AECL, rows=50", "tweet, AECL, rows=60"]
 
 
 def stages(*phases: str, points: int = 3) -> dict[str, Any]:
@@ -182,6 +193,7 @@ def test_maps_by_stage_and_by_method(result: Make) -> None:
     assert first.groups == [*range(11), 0]
     assert first.places[3] == (0.3, -0.5)
     assert "12 of 1,000 texts" in by_stage.notes[0]
+    assert "AECL on agnews" in made["maps-aecl-agnews-AECL-rows-5"].notes[0], "the note tells how many texts there are"
     assert [panel.title for panel in made["maps-sccl+aecl-tweet"].panels] == ["before training", "SCCL", "AECL"]
 
 

@@ -64,6 +64,19 @@ def test_a_line_for_every_line_and_a_mark_for_every_point() -> None:
     assert {"ACC over λ1", "three seeds", "ACC", "NMI", "λ1", "percent", "set 0", "set 2"} <= set(texts(root))
 
 
+def test_the_ways_of_a_set_have_its_colour() -> None:
+    ways = ["", "plain", "still", "short", "long"]
+    made = [Line(data, [Point(0, 1), Point(1, 2)], way) for way in ways for data in ("a", "b")]
+    root = Xml.fromstring(figure_svg(Figure("x", "t", ["n"], [Curves("p", "x", "y", made, ["0", "1"])])))
+    drawn = of_class(root, "line")
+    assert [line[0].get("stroke") for line in drawn] == [LIGHT[0], LIGHT[1]] * len(ways)
+    assert len({(line[0].get("stroke"), line[0].get("stroke-dasharray"), look(line[1])) for line in drawn}) == len(made)
+    assert {"a", "a, plain", "b, long"} <= set(texts(root))
+    # Of one set alone every way has a colour of its own.
+    root = Xml.fromstring(figure_svg(Figure("x", "t", ["n"], [Curves("p", "x", "y", made[::2], ["0", "1"])])))
+    assert [line[0].get("stroke") for line in of_class(root, "line")] == list(LIGHT[: len(ways)])
+
+
 def test_where_a_line_is() -> None:
     """Worked out by hand: one panel of 300 x 250 at (82, 77), y from 0 to 10 with 6 percent of room."""
     line = Line("only", [Point(0, 0), Point(1, 10)])
