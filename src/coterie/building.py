@@ -38,8 +38,6 @@ PATIENCE: dict[Effort, int] = {"fast": 1, "balanced": 2, "full": 5}
 AUTOENCODERS: dict[Effort, int] = {"fast": 1, "balanced": 3, "full": 5}
 """How many of them have their codes side by side."""
 
-RESTARTS = 10
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -210,7 +208,7 @@ def feature_builder(settings: Settings) -> Callable[[str], Features]:
 
 
 def _two_step(name: str, settings: Settings) -> Method:
-    from coterie.methods.two_step import TwoStep
+    from coterie.methods.two_step import RESTARTS, TwoStep
 
     feature, *middle, clusterer = name.split("+") if "+" in name else ("", "")
     if feature not in FEATURES or clusterer not in CLUSTERERS or middle not in ([], ["umap"]):

@@ -131,8 +131,9 @@ def _read_outs(cell: Cell, fit: Fit, k: int, data: LabelledTexts) -> dict[str, S
     import numpy as np
 
     from coterie.clusterers import KMeans
-    from coterie.methods.deep import RESTARTS, TRAINED_HEAD
+    from coterie.methods.deep import TRAINED_HEAD
     from coterie.methods.self_taught import TRAINED_NETWORK
+    from coterie.methods.two_step import RESTARTS
 
     pooling = {name: value for name, value in cell.settings.items() if name == "pooling"}
     untrained = _fit(cell, "minilm+kmeans", k, data, set(), settings=pooling or None)

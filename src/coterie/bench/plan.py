@@ -103,7 +103,7 @@ class Cell:
 
     @property
     def file_name(self) -> str:
-        """What a person can read, and a digest of all that the result depends on."""
+        """What a person can read, and a digest of all that the result depends on and of what the plan varies."""
         # A row may be renamed, and set beside another table, without being measured again.
         what = {key: value for key, value in self.as_json().items() if key not in ("label", "paper", "readout")}
         if self.keep is None:  # so that cells measured before there was `keep` are found again

@@ -135,6 +135,7 @@ class _Processes:
         self.stopped = False
 
     def run(self, cell: Cell, path: Path) -> None:
+        path.unlink(missing_ok=True)  # of a failure or another file: not to be taken for what this process found
         with tempfile.TemporaryFile() as errors:
             process = self._started(path, errors)
             code = _finished(process, cell)

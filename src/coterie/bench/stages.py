@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -46,12 +45,12 @@ class Stages:
     def _scores(self, rows: Labels, vectors: Matrix) -> dict[str, float | None]:
         from coterie.clusterers import KMeans
         from coterie.metrics.external import external_scores
-        from coterie.metrics.internal import internal_scores
+        from coterie.metrics.internal import finite, internal_scores
 
         groups = np.asarray(KMeans(self.k, n_init=RESTARTS, random_state=self.seed).fit(vectors).labels_)
         by_truth = external_scores([self.truth[row] for row in rows.tolist()], groups.tolist())
         scores = {"acc": by_truth["acc"], "nmi": by_truth["nmi"], **internal_scores(vectors, groups)}
-        return {name: value if math.isfinite(value) else None for name, value in scores.items()}
+        return finite(scores)
 
 
 def taken_out(history: list[dict[str, Any]], truth: Sequence[str]) -> dict[str, Any]:

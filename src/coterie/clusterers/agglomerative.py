@@ -173,13 +173,19 @@ def pair_costs(rows: NDArray[Any], masses: NDArray[np.float64], linkage: str) ->
     else:
         norms = np.einsum("ij,ij->i", rows, rows)
         costs *= -2
-        mass = masses.astype(np.float32)
         for row in range(len(rows)):
             # The sum of the two norms first: rounded one after the other, a cost would depend on which row is first.
             costs[row] += norms[row] + norms
-            costs[row] *= mass[row] * mass / (mass[row] + mass)
+        by_ward(costs, masses)
     np.fill_diagonal(costs, np.inf)
     return np.asarray(costs)
+
+
+def by_ward(squares: NDArray[np.float32], masses: NDArray[np.float64]) -> None:
+    """Makes Ward's cost of every pair of its squared distance: times m m' / (m + m')."""
+    mass = masses.astype(np.float32)
+    for row in range(len(squares)):
+        squares[row] *= mass[row] * mass / (mass[row] + mass)
 
 
 def _merge(

@@ -106,7 +106,11 @@ class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 break
             _move(rows, weights, labels, new_labels, changed, sums, sizes)
             labels = new_labels
+            # Of a group that has lost its last row only rounding is left. Its centre stays where it was.
+            empty = np.bincount(labels[weights > 0], minlength=k) == 0
+            sums[empty], sizes[empty] = 0, 0
             moved = self._centres(sums, sizes).astype(rows.dtype)
+            moved[empty] = centres[empty]
             shift = float(((moved - centres) ** 2).sum())
             centres = moved
             if shift <= tolerance:

@@ -44,8 +44,8 @@ SETTLING_STEPS = 20
 class Outcome:
     """What came of a training.
 
-    `score` is that of the best state seen that had groups enough, None if none had; `looked` says whether any was
-    looked at.
+    `score` is that of the best state seen whose groups could be kept and were enough, None if there was none; `looked`
+    says whether any state was looked at whose groups could be kept, were there enough.
     """
 
     history: list[dict[str, Any]]

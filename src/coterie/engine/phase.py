@@ -81,7 +81,8 @@ class Model(nn.Module):
     def refresh(self, vectors: Tensor, phase: Phase) -> None:
         """Called before every epoch with the vectors of all texts: the place for centres and targets.
 
-        They are as they were when all texts were last looked at, which is now unless the phase says otherwise.
+        In a phase that looks at all texts less often (`look_every`) they are those of the last look, or newer where
+        the training was stopped since and went on: nothing that must come out the same may be made of them there.
         """
 
     def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:

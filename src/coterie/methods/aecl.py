@@ -153,8 +153,9 @@ class AECL(DeepModel):
                 labels, keep = self.first_groups[batch.rows], torch.ones_like(batch.rows, dtype=torch.bool)
             else:
                 labels, keep = pseudo_labels(p0, chosen.threshold)
-                if chosen.init == "two-view":
+                if chosen.init == "two-view" and self._epochs()[1]:
                     # The first groups know the words too, the network does not: alone, it drifts away from them.
+                    # Without stage 2 it has never learnt them, and numbers groups in its own way.
                     keep = keep & (labels == self.first_groups[batch.rows])
             losses["pseudo"] = confident_cross_entropy(log_p1, labels, keep)
         if phase.name == JOINT:

@@ -67,7 +67,7 @@ class Autoencoding(Centres):
     trains_centres: ClassVar[bool] = True
 
     def __init__(self, settings: Any, task: Task) -> None:
-        super().__init__(settings, task, settings.layers[-1])
+        super().__init__(settings, task)
         self.autoencoder = Autoencoder(task.width, settings.layers)
         self.pairs = [f"layer {number}" for number in range(1, len(settings.layers) + 1)]
 
@@ -114,6 +114,10 @@ class Autoencoding(Centres):
             means = KMeans(self.task.n_clusters, n_init=RESTARTS, random_state=self.task.random_state)
             self.first_groups.copy_(torch.from_numpy(means.fit(self.all_places(vectors).cpu().numpy()).labels_))
         self.start_at_first_groups(vectors)
+
+    @property
+    def place_width(self) -> int:
+        return int(self.settings.layers[-1])
 
     def places(self, vectors: Tensor) -> Tensor:
         return self.autoencoder.encode(self.scale * vectors)

@@ -1,4 +1,4 @@
-"""What methods with a trained centre for every group share."""
+"""What methods with a centre for every group share."""
 
 from __future__ import annotations
 
@@ -13,26 +13,21 @@ from coterie.methods.deep_model import DeepModel, Task
 
 
 class Centres(DeepModel):
-    """A centre for every group, first at the mean of the first groups, and a target for every text.
+    """A centre for every group, first at the mean of the first groups. A text belongs to the nearest."""
 
-    Centres have `dimensions` coordinates, by default those of the vectors. A text is assigned to them by Student's t.
-    """
-
-    only_for_training: ClassVar[tuple[str, ...]] = ("first_groups", "target", "placed")
+    only_for_training: ClassVar[tuple[str, ...]] = ("first_groups", "placed")
     draws_together: ClassVar[bool] = True
-    target: Tensor
     placed: Tensor
 
-    def __init__(self, settings: Any, task: Task, dimensions: int | None = None) -> None:
+    def __init__(self, settings: Any, task: Task) -> None:
         super().__init__(settings, task)
-        self.centres = nn.Parameter(torch.zeros(task.n_clusters, dimensions or task.width))
-        self.register_buffer("target", torch.zeros(task.rows, task.n_clusters))
+        self.centres = nn.Parameter(torch.zeros(task.n_clusters, self.place_width))
         self.register_buffer("placed", torch.zeros((), dtype=torch.bool))
 
     @property
-    def alpha(self) -> float:
-        """Degrees of freedom of the assignment."""
-        return float(self.settings.alpha)
+    def place_width(self) -> int:
+        """Coordinates of a place."""
+        return self.task.width
 
     def places(self, vectors: Tensor) -> Tensor:
         """Where texts with these vectors are among the centres."""
@@ -63,6 +58,25 @@ class Centres(DeepModel):
         """The mean of each group in the space of the centres."""
         sums = torch.zeros_like(self.centres).index_add_(0, groups, self.all_places(vectors))
         return sums / groups.bincount(minlength=len(sums)).clamp_min(1)[:, None]
+
+    def scores(self, vectors: Tensor) -> Tensor:
+        return self.nearness(self.places(vectors))
+
+
+class TargetedCentres(Centres):
+    """Texts are assigned to the centres by Student's t, and every text has a target."""
+
+    only_for_training: ClassVar[tuple[str, ...]] = (*Centres.only_for_training, "target")
+    target: Tensor
+
+    def __init__(self, settings: Any, task: Task) -> None:
+        super().__init__(settings, task)
+        self.register_buffer("target", torch.zeros(task.rows, task.n_clusters))
+
+    @property
+    def alpha(self) -> float:
+        """Degrees of freedom of the assignment."""
+        return float(self.settings.alpha)
 
     def scores(self, vectors: Tensor) -> Tensor:
         return log_student_t(self.places(vectors), self.centres, self.alpha)

@@ -1,8 +1,10 @@
 """DCN: towards k-means-friendly spaces (Yang et al., ICML 2017).
 
-An autoencoder whose codes are drawn to the centres that they are assigned to, the sum over the texts of
+An autoencoder whose codes are drawn to the centres that they are assigned to, the mean over the texts of
 
-    |g(f(x)) - x|^2 + lambda / 2 |f(x) - m_s(x)|^2        `losses.centre_distance.distance_to_assigned`
+    |g(f(x)) - x|^2 / d + lambda / 2 |f(x) - m_s(x)|^2    `losses.centre_distance.distance_to_assigned`
+
+with x of d coordinates of about 1, which is the paper's error for x of length 1;
 
 by turns, for every batch: a step of the network f, g with assignments s and centres m as they are; then the nearest
 centre for every text of the batch; then each centre m <- m - (m - f(x)) / c, where c counts the texts that it has had
@@ -68,6 +70,3 @@ class DCN(Autoencoding):
         self.assigned[batch.rows] = assigned
         self.centres.copy_(centres)
         self.counts.copy_(counts)
-
-    def scores(self, vectors: Tensor) -> Tensor:
-        return self.nearness(self.places(vectors))

@@ -31,7 +31,7 @@ from coterie.engine.phase import ENCODER, Phase
 from coterie.features.counted import CountedWords
 from coterie.losses.contrastive import cross_view_contrast
 from coterie.losses.student_t import kl_to_target, log_student_t
-from coterie.methods.centres import Centres
+from coterie.methods.centres import TargetedCentres
 from coterie.methods.deep_model import DeepSettings, Task, given
 from coterie.methods.topics import TopicLearner
 from coterie.nn.heads import two_layers
@@ -76,23 +76,32 @@ class DECCRLSettings(DeepSettings):
         return {**super().idle(), **dict.fromkeys((*of_topics, *of_any), f"crl={str(self.crl).lower()}")}
 
 
-class DECCRL(Centres):
+class DECCRL(TargetedCentres):
     settings: DECCRLSettings
     settings_class: ClassVar[type[DeepSettings]] = DECCRLSettings
     augmentations: ClassVar[int] = 2
-    only_for_training: ClassVar[tuple[str, ...]] = (*Centres.only_for_training, "topics", "contrast", "autoencoder")
+    only_for_training: ClassVar[tuple[str, ...]] = (
+        *TargetedCentres.only_for_training,
+        "topics",
+        "contrast",
+        "autoencoder",
+    )
     words: CountedWords
     topics: ClusterTopics
 
     def __init__(self, settings: DECCRLSettings, task: Task) -> None:
-        # More directions than the encoder has would be empty.
-        latent = min(max(1, (task.word_width or task.width) // 2), task.width)
-        super().__init__(settings, task, latent)
+        super().__init__(settings, task)
+        latent = self.place_width
         self.project = nn.Linear(task.width, latent)
         self.contrast = two_layers(latent, settings.dimensions)
         if settings.crl == "latent":
             half = max(1, latent // 2)
             self.autoencoder = nn.Sequential(nn.Linear(latent, half), nn.ReLU(), nn.Linear(half, latent))
+
+    @property
+    def place_width(self) -> int:
+        # More directions than the encoder has would be empty.
+        return min(max(1, (self.task.word_width or self.task.width) // 2), self.task.width)
 
     @classmethod
     def words_wanted(cls, settings: Any) -> int | None:

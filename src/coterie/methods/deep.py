@@ -32,7 +32,7 @@ from coterie.methods.head import Head
 from coterie.methods.judge import Judge, best_of
 from coterie.methods.linear import learnt_groups
 from coterie.methods.nearest_centre import TooFewDifferentError
-from coterie.methods.two_step import TwoStep
+from coterie.methods.two_step import RESTARTS, TwoStep
 from coterie.nn.encoder import TrainableEncoder, first_trainable
 from coterie.nn.families import read_architecture
 from coterie.nn.layers import takes_bfloat16
@@ -42,13 +42,12 @@ from coterie.types import Labels, Look, Matrix, Progress, silent
 if TYPE_CHECKING:
     from coterie.features.counted import CountedWords
 
-CODE_VERSION = 14
+CODE_VERSION = 15
 """To be raised when training gives other numbers: checkpoints of the old code are then not used."""
 
 MOST_AUGMENTATIONS = 8
-RESTARTS = 10
 NEVER_TOLD = "the trained head never told half of the groups apart, and is left out"
-NEVER_TRAINED = "no epoch trained groups, so there is no trained head"
+NEVER_TRAINED = "nothing was trained whose groups could be kept, so there is no trained head"
 TRAINED_HEAD = "trained head"
 """The candidate that the head of the trained model gives, with the vectors of the trained encoder."""
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.clusterers.agglomerative import about_cells, cut, fitting_rows, merge_tree, micro_clusters
+from coterie.clusterers.agglomerative import about_cells, by_ward, cut, fitting_rows, merge_tree, micro_clusters
 from coterie.clusterers.isolation import is_outlier
 from coterie.methods.base import Features, Fit, as_evidence
 from coterie.methods.linear import PENALTY, learnt_groups, regression
@@ -79,11 +79,8 @@ class HacSd:
         if len(means) < n_clusters:
             raise TooFewDifferentError(n_clusters, len(means))
         costs = sparse_distances(means, n_clusters, self.random_state)
-        # Ward's cost of a pair is its squared distance times m m' / (m + m').
         costs *= costs
-        mass = masses.astype(np.float32)
-        for row in range(len(costs)):
-            costs[row] *= mass[row] * mass / (mass[row] + mass)
+        by_ward(costs, masses)
         np.fill_diagonal(costs, np.inf)
         groups = cut(merge_tree(costs, masses, "ward"), n_clusters)
         return groups[cells], about_cells(len(means), len(rows))

@@ -71,7 +71,9 @@ def regression(vectors: Matrix, labels: Labels, n_clusters: int, penalty: float)
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
-    model = LogisticRegression(C=n_clusters / (2 * penalty * len(vectors)), max_iter=60)
+    # For two groups scikit-learn learns one row w, the log odds of the second: W is (-w/2, w/2), |W|^2 half of |w|^2.
+    share = 0.5 if n_clusters == 2 else 1.0
+    model = LogisticRegression(C=n_clusters / (2 * share * penalty * len(vectors)), max_iter=60)
     with warnings.catch_warnings():
         # 60 steps give nearly every row its group back; more would only sharpen answers that are then tempered.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -80,6 +82,5 @@ def regression(vectors: Matrix, labels: Labels, n_clusters: int, penalty: float)
         model.fit(vectors, labels)
     weights, bias = model.coef_, model.intercept_
     if n_clusters == 2:
-        # scikit-learn gives one row for two groups: the log odds of the second.
         weights, bias = np.vstack([-weights, weights]) / 2, np.concatenate([-bias, bias]) / 2
     return np.asarray(weights, dtype=np.float32), np.asarray(bias, dtype=np.float32)

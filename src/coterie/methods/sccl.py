@@ -21,7 +21,7 @@ from coterie.engine.batch import Batch
 from coterie.engine.phase import ENCODER, Phase
 from coterie.losses.contrastive import instance_contrast
 from coterie.losses.student_t import kl_to_target, student_t
-from coterie.methods.centres import Centres
+from coterie.methods.centres import TargetedCentres
 from coterie.methods.deep_model import DeepSettings, Task, given
 from coterie.nn.heads import two_layers
 
@@ -43,11 +43,11 @@ class SCCLSettings(DeepSettings):
     epochs: int | None = None
 
 
-class SCCL(Centres):
+class SCCL(TargetedCentres):
     settings: SCCLSettings
     settings_class: ClassVar[type[DeepSettings]] = SCCLSettings
     augmentations: ClassVar[int] = 2
-    only_for_training: ClassVar[tuple[str, ...]] = (*Centres.only_for_training, "contrast")
+    only_for_training: ClassVar[tuple[str, ...]] = (*TargetedCentres.only_for_training, "contrast")
 
     def __init__(self, settings: SCCLSettings, task: Task) -> None:
         super().__init__(settings, task)

@@ -34,6 +34,7 @@ from coterie.methods.base import Features, Fit, as_evidence
 from coterie.methods.judge import Judge, best_of
 from coterie.methods.nearest_centre import NearestCentre, TooFewDifferentError
 from coterie.methods.settings import OwnSettings
+from coterie.methods.two_step import RESTARTS
 from coterie.nn.dense_cnn import WordTexts
 from coterie.nn.layers import takes_bfloat16
 from coterie.types import Labels, Look, Matrix, Progress, silent
@@ -46,7 +47,6 @@ Unsupervised = Literal["ae", "kate", "lda", "stems"]
 Clusterer = Literal["ward", "kmeans"]
 EPOCHS = {"fast": 18, "balanced": 36, "full": 60}
 LEAST_STEPS = 300
-RESTARTS = 10
 TRAINED_NETWORK = "trained network"
 """What the groups in h are said to be on, in the evidence."""
 

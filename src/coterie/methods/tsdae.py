@@ -120,7 +120,10 @@ class TSDAEFeatures(TransformerEncoder):
     history: Sequence[dict[str, Any]] = ()
 
     def __init__(self, encoder: TransformerEncoder, settings: TSDAESettings, effort: str, random_state: int) -> None:
-        super().__init__(encoder.name, pooling=encoder._pooling, precision=encoder.precision)
+        super().__init__(
+            encoder.name, pooling=encoder._pooling, max_length=encoder.max_length, precision=encoder.precision,
+            cache=encoder.cache,
+        )  # fmt: skip
         self._method = Deep("tsdae", TSDAE, settings, encoder, effort=effort, random_state=random_state)
 
     def fit_transform(self, texts: Sequence[str], progress: Progress = silent) -> Matrix:

@@ -18,6 +18,9 @@ from coterie.methods.nearest_centre import NearestCentre
 from coterie.methods.settings import OwnSettings
 from coterie.types import Matrix, Progress, silent
 
+RESTARTS = 10
+"""How often k-means starts anew, for whatever is compared with one another."""
+
 MANY_ROWS = 200_000
 """From here on `kmeans` works on mini-batches."""
 

@@ -7,8 +7,8 @@ while the texts' vectors are drawn to centres.
     L_m      -log p of the masked tokens             `losses.tokens`, at the masked places only
     (2)      KL(P || Q)                              `losses.student_t.kl_to_target`
     (3)      Q, Student-t assignment                 `losses.student_t.student_t`
-    (4)      the group with the highest q            `Centres.scores`
-    (5)      P, once an epoch, of unmasked texts     `Centres.renew_target`
+    (4)      the group with the highest q            `TargetedCentres.scores`
+    (5)      P, once an epoch, of unmasked texts     `TargetedCentres.renew_target`
 
 Ablations (Table 2): `masked_lm=False`, `pooling="cls"`. Deviations: `docs/methods/uft.md`.
 """
@@ -25,7 +25,7 @@ from coterie.engine.batch import Batch
 from coterie.engine.phase import ENCODER, Phase
 from coterie.losses.student_t import kl_to_target, student_t
 from coterie.losses.tokens import mean_surprise
-from coterie.methods.centres import Centres
+from coterie.methods.centres import TargetedCentres
 from coterie.methods.deep_model import DeepSettings, Task, given
 from coterie.methods.tuning import SMALLEST_BATCH, Tuning, TuningSettings
 from coterie.nn import masked_head
@@ -58,10 +58,10 @@ class UFTSettings(TuningSettings):
         return {"augment_rate": f"augment={self.augment}"}
 
 
-class UFT(Centres, Tuning):
+class UFT(TargetedCentres, Tuning):
     settings: UFTSettings
     settings_class: ClassVar[type[DeepSettings]] = UFTSettings
-    only_for_training: ClassVar[tuple[str, ...]] = (*Centres.only_for_training, "turn")
+    only_for_training: ClassVar[tuple[str, ...]] = (*TargetedCentres.only_for_training, "turn")
     augmentations: ClassVar[int] = 0
     sizes_by_effort: ClassVar[dict[str, int]] = {"fast": 400, "balanced": 256, "full": 16}
     encoder_rates: ClassVar[dict[str, float]] = {"fast": 3e-5, "balanced": 3e-5, "full": 3e-5}
@@ -73,8 +73,8 @@ class UFT(Centres, Tuning):
         self.masked: MaskedWords | None = None
 
     def rates(self, *new: str) -> dict[str, float]:
-        """At `balanced` the published rate is for the smallest batch, and grows with the root of the batch that the
-        effort takes: so the noise of Adam's steps in an epoch stays as large."""
+        """At `balanced` the published rate is taken for the smallest batch, and grows with the root of the batch that
+        the effort takes: so the noise of Adam's steps in an epoch stays as large."""
         rates = super().rates(*new)
         asked = self.settings.encoder_rate is not None or self.settings.batch_size is not None
         if self.task.effort == "balanced" and not asked:

@@ -79,6 +79,3 @@ class VaSCL(Centres):
         means = KMeans(self.task.n_clusters, init=self.centres.detach().cpu().numpy() / self.scale)
         found = means.fit(vectors.cpu().numpy()).cluster_centers_
         self.centres.copy_(self.scale * torch.from_numpy(found).to(self.centres))
-
-    def scores(self, vectors: Tensor) -> Tensor:
-        return self.nearness(self.places(vectors))

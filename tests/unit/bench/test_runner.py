@@ -21,7 +21,7 @@ from coterie.bench import cell as cell_module
 from coterie.bench.cell import _is_trained, run_cell, strict_json
 from coterie.bench.data import LabelledTexts
 from coterie.bench.plan import Cell, Plan, read_plan
-from coterie.bench.runner import read_cells, run_plan
+from coterie.bench.runner import read_cell, read_cells, run_plan
 from coterie.errors import ConfigError, ModelFormatError
 from coterie.methods.base import Fit
 from coterie.methods.deep import TRAINED_HEAD
@@ -248,6 +248,24 @@ def test_a_process_that_dies_is_a_result(tmp_path: Path, monkeypatch: pytest.Mon
     stand_in.write_text("#!/bin/sh\necho it broke >&2\nexit 7\n")
     ((_, result, _),) = run_plan(Plan("x", (Cell("tfidf+kmeans", "agnews"),)), tmp_path / "out")
     assert result["error"] == "the process ended with code 7: it broke"
+
+
+def test_what_a_process_that_died_was_to_replace_is_gone(
+    texts_file: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = Plan("x", (Cell("tfidf+kmeans", texts_file, k=3),))
+    ((cell, result, _),) = run_plan(plan, tmp_path / "out")
+    assert result["status"] == "done", result
+    with open(texts_file["file"], "a", encoding="utf-8") as file:
+        file.write("one more\n")
+    stand_in = tmp_path / "python"
+    stand_in.write_text("#!/bin/sh\nkill -9 $$\n")
+    stand_in.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(stand_in))
+    ((_, result, fresh),) = run_plan(plan, tmp_path / "out")
+    assert fresh
+    assert result["status"] == "failed", "the scores of the file as it was"
+    assert read_cell(tmp_path / "out" / cell.file_name) == result
 
 
 def test_read_outs_of_a_trained_method(texts_file: dict[str, str]) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.datasets import make_blobs
 
@@ -117,3 +121,21 @@ def test_first_centres_of_another_shape(shape: tuple[int, int]) -> None:
 def test_a_group_without_rows_starts_again_at_the_farthest_row() -> None:
     means = KMeans(3, init=np.array([[0.0], [10.0], [1000.0]])).fit(np.array([[0.0], [1], [10], [11], [30]]))
     assert means.cluster_centers_.ravel().tolist() == [0.5, 10.5, 30]
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@example(231)
+@example(288)
+def test_a_weighted_group_that_loses_its_last_row_leaves_no_rounding_behind(seed: int) -> None:
+    """Rows that are equal or all but: groups empty and nothing is far enough away to fill them."""
+    random = np.random.default_rng(seed)
+    points = random.normal(size=(random.integers(2, 6), random.integers(1, 20))) * 10 ** random.uniform(-3, 2)
+    rows = points[random.integers(0, len(points), size=random.integers(10, 200))]
+    rows += 1e-6 * random.normal(size=rows.shape) * (random.random(rows.shape) < 0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        means = KMeans(random.integers(2, 9), n_init=2, random_state=0).fit(
+            rows.astype(np.float32), sample_weight=random.random(len(rows))
+        )
+    assert np.isfinite(means.inertia_)
+    assert np.abs(means.cluster_centers_).max() <= 1.001 * np.abs(rows).max()

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
+from coterie.engine.phase import Phase
 from coterie.losses.contrastive import cluster_contrast, similarity_guided_contrast, unguided_contrast
 from coterie.losses.entropy import missing_balance, row_entropy
 from coterie.losses.pseudo_labels import confident_cross_entropy, pseudo_labels
@@ -122,6 +123,19 @@ def test_from_two_views_its_own_labels_teach_where_the_first_groups_agree(
     assert 0 < (first == own).sum() < len(ROWS)
     expected = -made["p1"].log()[first == own, own[first == own]].sum() / len(ROWS)
     assert_close(model.losses(batch_of(views, ROWS), model.phases()[2])["pseudo"], expected)
+
+
+@pytest.mark.parametrize("without", [{"ablation": "no-stage-2"}, {"guided_epochs": 0}])
+def test_a_head_that_has_not_learnt_the_first_groups_numbers_its_own_in_its_own_way(
+    without: Any, model_of: Make, batch_of: Make, views: list[Tensor]
+) -> None:
+    pseudo = [
+        model_of(AECL, settings(init=init, threshold=0.0, **without), GROUPS, 3)
+        .eval()
+        .losses(batch_of(views, ROWS), Phase("joint", 1, {}, {"pseudo": 1.0}, 10))["pseudo"]
+        for init in ("two-view", "kmeans")
+    ]
+    assert_close(pseudo[0], pseudo[1])
 
 
 # Attention and scores

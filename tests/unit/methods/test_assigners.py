@@ -6,14 +6,16 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+import torch
 from sklearn.datasets import make_blobs
+from torch.nn.functional import cross_entropy
 
 from coterie.errors import InputError
 from coterie.methods.base import Assigner, labels_of
 from coterie.methods.confidence import fitting_temperature, softmax
 from coterie.methods.deep_model import Task
 from coterie.methods.head import Head
-from coterie.methods.linear import LinearClassifier, learnt_groups
+from coterie.methods.linear import LinearClassifier, learnt_groups, regression
 from coterie.methods.nearest_centre import NearestCentre
 from coterie.registry import model_class
 
@@ -52,6 +54,26 @@ def test_too_few_different_rows_are_an_error() -> None:
     points = np.repeat(np.eye(2, dtype=np.float32), 10, axis=0)
     with pytest.raises(InputError, match="sees only 2 different texts"):
         NearestCentre.of_groups(points, np.zeros(20, dtype=np.int64), 3)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_what_the_classifier_minimises(k: int) -> None:
+    """The mean cross-entropy plus penalty / k |W|^2, found by another way."""
+    points, truth = blobs(6.0, rows=120, k=k)
+    rows, answers = torch.from_numpy(points).double(), torch.from_numpy(truth)
+    weights = torch.zeros(k, points.shape[1], dtype=torch.double, requires_grad=True)
+    bias = torch.zeros(k, dtype=torch.double, requires_grad=True)
+    search = torch.optim.LBFGS([weights, bias], max_iter=500, tolerance_grad=1e-10, line_search_fn="strong_wolfe")
+
+    def objective() -> torch.Tensor:
+        search.zero_grad()
+        loss = cross_entropy(rows @ weights.T + bias, answers) + 0.3 / k * (weights**2).sum()
+        loss.backward()
+        return loss
+
+    search.step(objective)
+    found, _ = regression(points, truth, k, penalty=0.3)
+    np.testing.assert_allclose(found, weights.detach().numpy(), atol=2e-3)
 
 
 @pytest.mark.parametrize("k", [8, 20, 33, 59])

@@ -276,7 +276,7 @@ def test_what_cannot_tell_texts_apart_after_training_is_left_out(
 
 def test_a_head_that_no_epoch_has_trained(fake_encoder: Any, themed: Any, own_folder: Path) -> None:
     fit = method_of(model_class("sccl"), fake_encoder, SCCLSettings(epochs=0, augment="dropout")).fit(themed[0], 4)
-    assert fit.evidence[-1]["note"] == "no epoch trained groups, so there is no trained head"
+    assert fit.evidence[-1]["note"] == "nothing was trained whose groups could be kept, so there is no trained head"
 
 
 # Refused before anything is encoded
