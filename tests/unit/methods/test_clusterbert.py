@@ -22,7 +22,7 @@ from coterie.features.transformer import TransformerEncoder
 from coterie.losses.student_t import target_distribution
 from coterie.methods.clusterbert import RESTARTS, ClusterBERT, ClusterBERTSettings, continued, numbered_like
 from coterie.methods.deep_model import Task
-from coterie.methods.tsdae import TSDAE
+from coterie.methods.tsdae import TSDAE, TSDAEFeatures, TSDAESettings
 from coterie.metrics.internal import dunn_index, silhouette
 from coterie.nn.encoder import TrainableEncoder
 from coterie.nn.marks import Marks
@@ -375,3 +375,10 @@ def test_settings_that_make_no_sense_are_refused(
 def test_two_groups_never_get_one_number() -> None:
     labels, before = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 0, 0, 0, 1])
     assert numbered_like(labels, before, 3).tolist() == [0, 0, 0, 2, 2, 1]
+
+
+def test_tsdae_reads_new_texts_as_the_encoder_that_it_was_given(tiny_bert: Path) -> None:
+    given = TransformerEncoder(tiny_bert, pooling="cls", max_length=16, precision="int8", cache=False)
+    tuned = TSDAEFeatures(given, TSDAESettings(), "fast", 0)
+    for name in ("name", "pooling", "max_length", "precision", "cache"):
+        assert getattr(tuned, name) == getattr(given, name), name
