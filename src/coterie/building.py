@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from coterie.data.messages import nearest
@@ -90,13 +90,12 @@ def _refuse_unused(name: str, feature: str, settings: Settings, reads_words: boo
     """An option that a method does not use would be ignored without a word."""
     with_settings = (*DEEP, *SELF_TAUGHT, HAC_SD.name)
     if settings.own and feature not in ("minilm", "tsdae") and name not in with_settings:
-        raise ConfigError(
-            f"the setting {next(iter(settings.own))!r} is of no use to the method {name!r}: leave it out, "
-            f"or use one of {', '.join(with_settings)}"
-        )
+        setting = next(iter(settings.own))
+        raise ConfigError(f"the setting {setting!r} is of no use to the method {name!r}: {_who_has(setting)}")
     if settings.views and name not in DEEP:
+        takers = [other for other in DEEP if _takes_columns(other)]
         raise ConfigError(
-            f"augmented columns are of no use to the method {name!r}: leave them out, or use one of {', '.join(DEEP)}"
+            f"augmented columns are of no use to the method {name!r}: leave them out, or use one of {', '.join(takers)}"
         )
     if settings.watch is not None and name not in (*DEEP, *SELF_TAUGHT):
         raise ConfigError(
@@ -120,6 +119,28 @@ def _refuse_unused(name: str, feature: str, settings: Settings, reads_words: boo
         raise ConfigError(
             f"the method {name!r} uses no encoder: leave encoder and precision out, or use another method"
         )
+
+
+def _takes_columns(name: str) -> bool:
+    from coterie.methods.deep_model import DeepSettings
+
+    model = model_class(name)
+    settings = model.settings_class()
+    return isinstance(settings, DeepSettings) and model.views_wanted(settings, "fast") > 0
+
+
+def _who_has(setting: str) -> str:
+    """What to do about a setting of another method, or of none."""
+    owners: dict[str, list[str]] = {}
+    classes = {name: model_class(name).settings_class for name in DEEP}
+    classes |= {name: found_at(place).settings_class for name, (_, place) in SELF_TAUGHT.items()}
+    for name, settings_class in classes.items():
+        for one in fields(settings_class):
+            owners.setdefault(one.name, []).append(name)
+    if setting in owners:
+        return f"leave it out, or use one of {', '.join(owners[setting])}"
+    guess = nearest(setting, owners)
+    return f"no method has one of that name; did you mean {guess!r}?" if guess else "no method has one of that name"
 
 
 def _auto(settings: Settings) -> Method:

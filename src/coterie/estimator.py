@@ -25,7 +25,7 @@ from coterie.edits import Edits
 from coterie.errors import ConfigError, InputError
 from coterie.methods.base import Answers, Fit, as_evidence
 from coterie.methods.number import number_of_groups
-from coterie.registry import AUTO, Effort, Precision, why_no_topics
+from coterie.registry import AUTO, Effort, Precision, reads_encoder, why_no_topics
 from coterie.types import Labels, Matrix, NClusters, Progress, Watch, silent
 
 ROWS_AT_ONCE = 50_000
@@ -131,7 +131,7 @@ class TextClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             truth_learnt = None if truth is None else truth[learnt]
             watched = None if watch is None else partial(watch, learnt)
             settings = replace(self._settings(n_clusters, views_learnt, truth_learnt), watch=watched)
-            fit = build(self.method, settings).fit([texts[row] for row in learnt], n_clusters, progress)
+            fit = self._fit(settings, [texts[row] for row in learnt], n_clusters, progress)
             for one in (fit, *fit.candidates.values()):
                 one.spread(texts, repeated)
         fit.evidence = [*evidence, *fit.evidence, *as_evidence(notes_on_reading(fit.features, texts))]
@@ -140,6 +140,19 @@ class TextClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         fit.number_by_size()
         _check_told_apart(fit, n_clusters)
         return fit
+
+    def _fit(self, settings: Settings, texts: Sequence[str], n_clusters: int, progress: Progress) -> Fit:
+        from coterie.features.legible import why_alike
+        from coterie.features.transformer import TransformerEncoder
+        from coterie.methods.nearest_centre import TooFewDifferentError
+
+        try:
+            return build(self.method, settings).fit(texts, n_clusters, progress)
+        except TooFewDifferentError as error:
+            why = why_alike(TransformerEncoder(settings.encoder), texts) if reads_encoder(self.method) else None
+            if why is None:
+                raise
+            raise TooFewDifferentError(error.n_clusters, error.found, why) from error
 
     def fit_predict(self, X: Any, y: object = None, **fit_params: Any) -> Labels:
         return self.fit(X, y, **fit_params).labels_

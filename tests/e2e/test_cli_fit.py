@@ -462,3 +462,15 @@ def test_a_row_that_is_named_says_how_rows_are_counted(run_cli: Cli, tmp_path: P
     assert done.code == 2
     assert "row 2" in done.err
     assert "(Rows are counted without the 1 that --skip-empty leaves out.)" in done.err
+
+
+def test_a_column_that_is_called_like_a_pattern(run_cli: Cli, tmp_path: Path) -> None:
+    """polars takes a name from "^" to "$" for one."""
+    texts = [f"{first} {second}" for first in ("blue", "red", "green") for second in ("door", "wall", "roof", "floor")]
+    pl.DataFrame({"^a.*$": texts, "also": range(12)}).write_csv(tmp_path / "in.csv")
+    done = run_cli("fit", "in.csv", "--k", 3, "--method", "tfidf+kmeans", "--out", "run", cwd=tmp_path)
+    assert done.code == 0, done.err
+    done = run_cli("predict", "run", "in.csv", "--out", "out.csv", "--quiet", cwd=tmp_path)
+    assert done.code == 0, done.err
+    labels = [pl.read_csv(tmp_path / name)["cluster"].to_list() for name in ("run/assignments.csv", "out.csv")]
+    assert labels[0] == labels[1]

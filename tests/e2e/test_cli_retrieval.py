@@ -124,3 +124,13 @@ def test_columns_that_are_not_there(refused: Refused, small_run: Path, tmp_path:
     assert "did you mean 'theme'?" in refused("retrieval", "run", "--truth", "teme")
     message = refused("retrieval", "run", "in.csv", "--truth", "theme")
     assert message == "in.csv: no two rows have the same value in 'theme', so there is nothing to find."
+
+
+def test_another_column_than_that_of_the_fit_is_said(run_cli: Cli, trained_run: Path, tmp_path: Path) -> None:
+    table = pl.read_parquet(trained_run / "assignments.parquet").select("theme", pl.col("text").alias("body"))
+    table.write_csv(tmp_path / "other.csv")
+    done = run_cli("retrieval", trained_run, "other.csv", "--truth", "theme", "--json", "--quiet", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert done.err == "note: other.csv has no column 'text': the texts are those of 'body'\n"
+    own = run_cli("retrieval", trained_run, "--truth", "theme", "--json", "--quiet")
+    assert json.loads(done.out)["scores"] == json.loads(own.out)["scores"]

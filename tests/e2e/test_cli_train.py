@@ -15,8 +15,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-from coterie.registry import DEEP, SELF_TAUGHT
-
 Cli = Callable[..., Any]
 SHORT = ["--set", "contrast_epochs=2", "--set", "guided_epochs=2", "--set", "joint_epochs=3"]
 LONG = ["--set", "contrast_epochs=30", "--set", "guided_epochs=30", "--set", "joint_epochs=450"]
@@ -266,18 +264,33 @@ def test_settings_that_are_refused(given: str, told: str, refused: Cli, table: p
     assert refused("fit", "in.csv", "--text", "text", "--k", 4, *AECL, "--set", given, "--out", "run") == told
 
 
+def test_a_setting_is_given_once(refused: Cli, table: pl.DataFrame, tmp_path: Path) -> None:
+    table.write_csv(tmp_path / "in.csv")
+    twice = ["--set", "lambda1=1", "--set", "lambda1=2"]
+    message = refused("fit", "in.csv", "--text", "text", "--k", 4, *AECL, *twice, "--out", "run")
+    assert message == "--set lambda1=... is given twice, with 1 and 2: leave one out"
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
         (
             ["--set", "lambda1=3"],
-            "the setting 'lambda1' is of no use to the method 'tfidf+kmeans': leave it out, or use one of "
-            + ", ".join([*DEEP, *SELF_TAUGHT, "hac-sd"]),
+            "the setting 'lambda1' is of no use to the method 'tfidf+kmeans': leave it out, or use one of aecl",
+        ),
+        (
+            ["--set", "lamda1=3"],
+            "the setting 'lamda1' is of no use to the method 'tfidf+kmeans': no method has one of that name; did you "
+            "mean 'lambda1'?",
+        ),
+        (
+            ["--set", "qzx=3"],
+            "the setting 'qzx' is of no use to the method 'tfidf+kmeans': no method has one of that name",
         ),
         (
             ["--augment-columns", "other"],
             "augmented columns are of no use to the method 'tfidf+kmeans': leave them out, or use one of "
-            + ", ".join(DEEP),
+            "aecl, sccl, rstc, deccrl, clusterbert",
         ),
     ],
 )

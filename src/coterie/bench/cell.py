@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coterie.bench.data import LabelledTexts, load, load_file, sha256_of_file
+from coterie.bench.data import LabelledTexts, digests, load, load_file
 from coterie.bench.plan import STAGES, Cell
 from coterie.errors import CoterieError, InputError
 
@@ -37,7 +37,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     from coterie.memory import peak_memory_mb
     from coterie.persist.environment import code_digest, machine, processor, versions
 
-    started, file_sha256 = time.monotonic(), sha256_of_file(cell.data)  # before the fit: it may change meanwhile
+    started, files = time.monotonic(), digests(cell)  # before the fit: they may change meanwhile
     try:
         result = {"status": "done", **_measured(cell)}
     except Exception as error:
@@ -51,7 +51,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     return {
         "cell": cell.as_json(),
         **result,
-        "file_sha256": file_sha256,
+        **files,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine() | {"processor": processor(), "threads": threads},
         "versions": versions() | {"code": code_digest()},

@@ -9,11 +9,14 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from coterie.bench.records import DataSet, data_set
 from coterie.errors import ConfigError, InputError
 from coterie.types import Progress, silent
+
+if TYPE_CHECKING:
+    from coterie.bench.plan import Cell
 
 State = Literal["ready", "other bytes", "not checked", "not readable", "not here"]
 Checked = Literal["file", "content"]
@@ -103,15 +106,23 @@ def load_file(named: Mapping[str, str]) -> LabelledTexts:
     return _shuffled(LabelledTexts([str(label) for label in labels], texts_of(frame, named["text"], name)))
 
 
-def sha256_of_file(data: str | Mapping[str, str]) -> str | None:
-    """Of a file of the user's own, which may change under its name; a known set has the one of its record."""
+def files_read(cell: Cell) -> dict[str, str]:
+    """The user's own files that a cell reads, by what its result calls their sha256. A known set has it on record."""
+    texts = {} if isinstance(cell.data, str) else {"file_sha256": cell.data["file"]}
+    return texts if cell.word_vectors is None else {**texts, "word_vectors_sha256": cell.word_vectors}
+
+
+def digests(cell: Cell) -> dict[str, str | None]:
+    """The sha256 of each of them as it is now."""
+    return {name: _sha256_of(path) for name, path in files_read(cell).items()}
+
+
+def _sha256_of(path: str) -> str | None:
     from coterie.features.checkpoints import sha256_of
 
-    if isinstance(data, str):
-        return None
     try:
-        return sha256_of(Path(data["file"]))
-    except OSError:  # which is said in full when the texts are read
+        return sha256_of(Path(path))
+    except OSError:  # which is said in full when the file is read
         return None
 
 

@@ -29,15 +29,15 @@ class Kind:
 KINDS = {
     "maps": Kind(
         figures.maps,
-        'cells of a trained method with keep = "stages"',
+        'cells of a trained method with keep = "stages" and without `vary`',
         ["aecl-figures-cpu", "clusterbert-figures-cpu", "deccrl-figures-cpu", "uft-figures-cpu"],
     ),
     "stages": Kind(
         figures.stages,
-        'cells of clusterbert, or of another trained method with keep = "stages"',
+        'cells without `vary` of clusterbert, or of another trained method with keep = "stages"',
         ["clusterbert-figures-cpu", "deccrl-figures-cpu"],
     ),
-    "similarity": Kind(figures.similarity, "cells of aecl", ["aecl-figures-cpu", "aecl-cpu"]),
+    "similarity": Kind(figures.similarity, "cells of aecl without `vary`", ["aecl-figures-cpu", "aecl-cpu"]),
     "sweeps": Kind(figures.sweeps, "cells with `vary`", ["aecl-figures-cpu", "deccrl-figures-cpu", "adsl-figures-cpu"]),
     "labels": Kind(figures.labels, "cells of adsl", ["adsl-figures-cpu", "adsl-cpu"]),
 }

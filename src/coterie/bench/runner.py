@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
-from coterie.bench.data import make_folder, sha256_of_file
+from coterie.bench.data import digests, files_read, make_folder
 from coterie.bench.plan import FILE_OF_CELL, Cell, Plan, Result
 from coterie.data.atomic import write_json_atomic
 from coterie.data.messages import fault, shown
@@ -64,8 +64,8 @@ def run_plan(
 
 
 def _is_to_be_run_again(cell: Cell, result: Result) -> bool:
-    """It failed, or the file that it read has changed since."""
-    return result["status"] == "failed" or result.get("file_sha256") != sha256_of_file(cell.data)
+    """It failed, or a file that it read has changed since."""
+    return result["status"] == "failed" or any(result.get(name) != digest for name, digest in digests(cell).items())
 
 
 def read_cells(folders: list[Path]) -> list[Result]:
@@ -82,7 +82,24 @@ def read_cells(folders: list[Path]) -> list[Result]:
             known = found.get(name, own)
             best: Result = max(known, own, key=_worth)
             found[name] = {**best, "cell": cell}
-    return list(found.values())
+    return _of_the_latest_files(list(found.values()))
+
+
+def _of_the_latest_files(results: list[Result]) -> list[Result]:
+    """One that read a file of the user's own before it changed is no result to set beside those that read it later."""
+    done = sorted((result for result in results if result["status"] == "done"), key=_worth)
+    latest = {
+        (name, path): result.get(name) for result in done for name, path in files_read(Cell(**result["cell"])).items()
+    }
+
+    def is_of_now(result: Result) -> bool:
+        files = files_read(Cell(**result["cell"]))
+        return all(result.get(name) == latest[name, path] for name, path in files.items())
+
+    return [
+        result if result["status"] != "done" or is_of_now(result) else {"cell": result["cell"], "status": "missing"}
+        for result in results
+    ]
 
 
 def _worth(result: Result) -> tuple[int, str]:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from coterie.data.messages import so_many_texts
+from coterie.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,6 +40,21 @@ def say_how_plain_text_is_read(table: TableReader, sample: pl.DataFrame) -> None
             "give the file a name that ends in .tsv",
             file=sys.stderr,
         )
+
+
+def text_column_like(of_the_fit: str, frame: pl.DataFrame, name: str) -> str:
+    """The column to take where that of the fit is missing: of the same name but for its case, or the one with texts."""
+    from coterie.data.columns import choose_text_column
+
+    alike = [column for column in frame.columns if column.casefold() == of_the_fit.casefold()]
+    try:
+        column = alike[0] if len(alike) == 1 else choose_text_column(frame, None, name)
+    except InputError as error:
+        unclear = str(error).removeprefix(f"{name}: ")
+        raise InputError(f"{name}: there is no column {of_the_fit!r}, that of the fit; {unclear}") from error
+    if len(frame.columns) > 1:  # no surprise where there is only one
+        print(f"note: {name} has no column {of_the_fit!r}: the texts are those of {column!r}", file=sys.stderr)
+    return column
 
 
 def say_how_many_are_skipped(rows: int) -> None:

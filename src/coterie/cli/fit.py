@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -83,7 +83,7 @@ def fit(
     is_main = process_rank() == 0  # of several processes that train together the first prints and writes for all
     if is_main:
         check_free(out, force)
-    own = dict(_setting(written) for written in set_ or [])
+    own = _settings(set_ or [])
     n_clusters = written_n_clusters(k, "--k")
     frame, column, texts, views = _read(
         file, text, truth, n_clusters, augment_columns, outliers, time_column, by_column, skip_empty,
@@ -136,6 +136,15 @@ def fit(
             _print_summary(clustering, metrics, out)
     except KeyboardInterrupt:
         raise StoppedError(f"stopped. The run was finished, and is in {out}.") from None
+
+
+def _settings(written: Sequence[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in map(_setting, written):
+        if name in found:
+            raise ConfigError(f"--set {name}=... is given twice, with {found[name]!r} and {value!r}: leave one out")
+        found[name] = value
+    return found
 
 
 def _setting(written: str) -> tuple[str, Any]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.console import progress_on_stderr, say_how_many_are_skipped, say_how_plain_text_is_read
-from coterie.errors import ConfigError, InputError
+from coterie.cli.console import (
+    progress_on_stderr,
+    say_how_many_are_skipped,
+    say_how_plain_text_is_read,
+    text_column_like,
+)
+from coterie.errors import ConfigError
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from coterie.data.tables import TableReader
+    pass
 
 ROWS_AT_ONCE = 8192
 
@@ -53,7 +55,7 @@ def predict(
             done = skipped = 0
             progress("predicting", 0, 0)
             for batch in table.batches(ROWS_AT_ONCE):
-                wanted = wanted or _column_like(finished.text_column, batch, table)
+                wanted = wanted or text_column_like(finished.text_column, batch, table.name)
                 if not done and not quiet:
                     say_how_plain_text_is_read(table, batch)
                 sorted_ones = rows_with_text(batch, wanted, table.name) if skip_empty else batch
@@ -68,18 +70,3 @@ def predict(
             progress("predicting", done, done)
     if not quiet:
         say_how_many_are_skipped(skipped)
-
-
-def _column_like(of_the_fit: str, sample: pl.DataFrame, table: TableReader) -> str:
-    """The column to take where that of the fit is missing: of the same name but for its case, or the one with texts."""
-    from coterie.data.columns import choose_text_column
-
-    alike = [column for column in table.columns if column.casefold() == of_the_fit.casefold()]
-    try:
-        column = alike[0] if len(alike) == 1 else choose_text_column(sample, None, table.name)
-    except InputError as error:
-        unclear = str(error).removeprefix(f"{table.name}: ")
-        raise InputError(f"{table.name}: there is no column {of_the_fit!r}, that of the fit; {unclear}") from error
-    if len(table.columns) > 1:  # no surprise where there is only one
-        print(f"note: {table.name} has no column {of_the_fit!r}: the texts are those of {column!r}", file=sys.stderr)
-    return column

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.console import print_json, print_rows, progress_on_stderr
+from coterie.cli.console import print_json, print_rows, progress_on_stderr, text_column_like
 from coterie.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -76,12 +76,13 @@ def _by_class(run: Run, frame: pl.DataFrame, name: str, text: str | None, truth:
     import numpy as np
 
     from coterie.data.check import texts_of, values_of
-    from coterie.data.columns import check_column, choose_text_column
+    from coterie.data.columns import check_column
     from coterie.data.numbered import numbered
     from coterie.metrics.retrieval import same_class_retrieval
 
-    text = text or (run.text_column if run.text_column in frame.columns else None)
-    texts = texts_of(frame, choose_text_column(frame, text, name), name)
+    if text is None and run.text_column not in frame.columns:
+        text = text_column_like(run.text_column, frame, name)
+    texts = texts_of(frame, check_column(frame, text or run.text_column, name, "--text"), name)
     classes = numbered(values_of(frame, check_column(frame, truth, name), name))[1]
     if np.bincount(classes).max() < 2:
         raise InputError(f"{name}: no two rows have the same value in {truth!r}, so there is nothing to find.")

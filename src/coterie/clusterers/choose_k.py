@@ -85,6 +85,8 @@ class Choice:
             f"({best.stability:.2f}), silhouette ({best.silhouette:.3f}) and prediction strength "
             f"({best.prediction_strength:.2f}) together"
         )
+        if low == high:
+            return f"{best.k:,} groups: no other number was tried"
         if best.together == 0:
             return f"{found}; but at no number do groups stand out, so this one is as good as any"
         if best.k == low:

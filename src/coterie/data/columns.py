@@ -57,6 +57,7 @@ def text_score(column: pl.Series) -> float:
     """
     import polars as pl
 
+    column = column.alias("column")  # polars takes a name such as "^a.*$" for a pattern
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
     if column.dtype != pl.String or not len(column):
@@ -84,5 +85,5 @@ def _unclear_error(sample: pl.DataFrame, scores: dict[str, float], likely: list[
 
 
 def _example(column: pl.Series) -> str:
-    filled = column.drop_nulls()
+    filled = column.alias("column").drop_nulls()
     return shown(filled[0]) if len(filled) else "(no value)"

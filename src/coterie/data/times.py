@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
 from coterie.data.check import as_cells, is_missing
@@ -26,6 +26,7 @@ _AS_FORMS_WRITE = re.compile(
 )
 _ZONE_APART = re.compile(r" ?UTC$| (?=(Z|[+-]\d{2}:?\d{2})$)")
 _MONTH = re.compile(r"\d{4}-\d{2}")
+_WEEK = re.compile(r"\d{4}-?W\d{2}")
 _YEAR = re.compile(r"[12]\d{3}")
 _SECONDS = re.compile(r"\d{9,10}")
 _MILLISECONDS = re.compile(r"\d{12,13}")
@@ -67,8 +68,10 @@ def _as_written(values: Any) -> Any:
     import numpy as np
 
     dtype = getattr(values, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind == "M":  # nanoseconds would become numbers
-        return np.asarray(values).astype("datetime64[us]")
+    if isinstance(dtype, np.dtype) and dtype.kind == "M":
+        if np.datetime_data(dtype)[0] in ("Y", "M"):  # which as days would be more exact than they are
+            return np.where(np.isnat(values), None, np.datetime_as_string(values))
+        return np.asarray(values).astype("datetime64[us]")  # nanoseconds would become numbers
     if str(dtype).startswith("Date") and hasattr(values, "dt"):  # polars: Python knows no year 10000
         return values.dt.date().dt.to_string("iso")
     return values
@@ -117,7 +120,9 @@ def _read_text(text: str) -> tuple[date, Precision] | None:
     text = _as_iso(_ZONE_APART.sub("", text))
     if not _ISO.fullmatch(text):
         return None
-    return datetime.fromisoformat(text).date(), "week" if "W" in text else "day"
+    day = datetime.fromisoformat(text).date()
+    # ISO 8601 counts a week to the year that its Thursday is in; months and quarters follow.
+    return (day + timedelta(days=3), "week") if _WEEK.fullmatch(text) else (day, "day")
 
 
 def _as_iso(text: str) -> str:

@@ -29,15 +29,16 @@ MANY = 0.1
 CHARACTERS_A_TOKEN = 20
 """More than any text has on average, so that of a long one the beginning tells that it is too long."""
 
+ANOTHER_ENCODER = (
+    "name an encoder of their language, such as sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
+)
 _TAG = re.compile(r"</?(?:a|b|body|br|div|em|font|h[1-6]|html|i|li|ol|p|pre|span|strong|table|td|tr|ul)\b[^<>]*>", re.I)
 
 
 def notes_on_reading(features: object, texts: Sequence[str]) -> list[str]:
     """What to say where much of the texts is no language, or means nothing to the encoder of these features, if they
     have one."""
-    chosen = np.random.default_rng(0).permutation(len(texts))[:TEXTS_READ].tolist()
-    sample = [texts[row] for row in chosen]
-    notes = []
+    sample, notes = _sample(texts), []
     tagged = sum(_TAG.search(text) is not None for text in sample) / len(sample)
     if tagged >= MANY:
         notes.append(
@@ -47,14 +48,25 @@ def notes_on_reading(features: object, texts: Sequence[str]) -> list[str]:
     return notes if encoder is None else [*notes, *_notes_on_encoding(encoder, sample)]
 
 
+def why_alike(encoder: TransformerEncoder, texts: Sequence[str]) -> str | None:
+    """Why the encoder sees no difference between texts that differ; None where it is not for their script."""
+    if unread_share(encoder.tokenizer, _sample(texts)) < ILLEGIBLE:
+        return None
+    return f"the encoder {encoder.name!r} does not know their script: {ANOTHER_ENCODER}"
+
+
+def _sample(texts: Sequence[str]) -> list[str]:
+    chosen = np.random.default_rng(0).permutation(len(texts))[:TEXTS_READ].tolist()
+    return [texts[row] for row in chosen]
+
+
 def _notes_on_encoding(encoder: TransformerEncoder, sample: Sequence[str]) -> list[str]:
     unread, cut = unread_share(encoder.tokenizer, sample), cut_share(encoder, sample)
     notes = []
     if unread >= ILLEGIBLE:
         notes.append(
             f"the encoder {encoder.name!r} does not know the script of these texts: {unread:.0%} of their letters it "
-            "cannot read or only spells out, so the groups hardly go by meaning. Name an encoder of their language, "
-            "such as sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
+            f"cannot read or only spells out, so the groups hardly go by meaning; {ANOTHER_ENCODER}"
         )
     if cut >= MANY:
         notes.append(

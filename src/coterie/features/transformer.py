@@ -172,6 +172,11 @@ class TransformerEncoder:
         fingerprint = config.pop("fingerprint")
         tuned = {key.removeprefix(TUNED): array for key, array in state.arrays.items() if key.startswith(TUNED)}
         encoder = cls(**config, tuned=tuned)
+        if Path(encoder.name).is_absolute() and not Path(encoder.name).is_dir():
+            raise ModelFormatError(
+                f"this model was fitted with the encoder in {encoder.name!r}, which is not there any more: put the "
+                "same folder back, or a link to it"
+            )
         if encoder.checkpoint.fingerprint != fingerprint:
             raise ModelFormatError(
                 f"this model was fitted with another version of the encoder {encoder.name!r} "

@@ -20,13 +20,15 @@ INDISTINCT = 1e-6
 class TooFewDifferentError(InputError):
     """Only `found` texts have vectors that differ, and more groups were asked for."""
 
-    def __init__(self, n_clusters: int, found: int) -> None:
+    def __init__(
+        self, n_clusters: int, found: int,
+        why: str = "the others have the same words, or differ in case, emoji or far down only",
+    ) -> None:  # fmt: skip
         super().__init__(
             f"texts: {n_clusters:,} groups were asked for, but this method sees only {found:,} different "
-            "texts (the others have the same words, or differ in case, emoji or far down only). "
-            f"Ask for at most {found:,}."
+            f"{'text' if found == 1 else 'texts'} ({why}). Ask for at most {found:,}."
         )
-        self.found = found
+        self.n_clusters, self.found = n_clusters, found
 
 
 class NearestCentre:

@@ -74,7 +74,8 @@ def report_data(run: Run) -> dict[str, Any]:
         group["examples"] = [shortened(text, LONGEST_TEXT) for text in group["examples"]]
         for text in group["borderline"]:
             text["text"] = shortened(text["text"], LONGEST_TEXT)
-    all_texts = frame.get_column(run.text_column).cast(str)
+    # Under a name of ours: polars takes one such as "^a.*$" for a pattern.
+    all_texts = frame.get_column(run.text_column).alias("text").cast(str)
     texts = all_texts.gather(rows)
     return {
         "rows": len(frame),

@@ -382,3 +382,41 @@ def test_other_files_of_the_folder_are_left_alone(tmp_path: Path) -> None:
     left_behind(tmp_path, Cell("m", "tweet"))
     (tmp_path / "package.json").write_text("{}")
     assert [result["status"] for result in read_cells([tmp_path])] == ["done"]
+
+
+def test_cells_of_a_file_before_it_changed_are_no_results_beside_later_ones(
+    texts_file: dict[str, str], tmp_path: Path
+) -> None:
+    first, second = (Cell("tfidf+kmeans", texts_file, seed) for seed in (0, 1))
+    assert _statuses(tmp_path, first) == ["done"]
+    with open(texts_file["file"], "a", encoding="utf-8") as file:
+        file.write("lawn,the roses and the roses and the roses\n")
+    assert _statuses(tmp_path, second) == ["missing", "done"]
+    assert _statuses(tmp_path, first, second) == ["done", "done"]
+
+
+def test_changed_word_vectors_are_measured_again(texts_file: dict[str, str], tmp_path: Path) -> None:
+    vectors = tmp_path / "vectors.txt"
+    words = ["flour", "yeast", "dough", "oven", "platform", "ticket", "carriage", "rail", "roses", "compost", "pruning"]
+
+    def write(seed: int) -> None:
+        rows = np.random.default_rng(seed).normal(size=(len(words), 4)).round(3)
+        vectors.write_text(
+            "".join(f"{word} {' '.join(map(str, row))}\n" for word, row in zip(words, rows, strict=True))
+        )
+
+    first, second = (Cell("sif+kmeans", texts_file, seed, word_vectors=str(vectors)) for seed in (0, 1))
+    write(0)
+    assert _statuses(tmp_path, first) == ["done"]
+    write(1)
+    assert _statuses(tmp_path, second) == ["missing", "done"]
+    runs = list(run_plan(Plan("x", (first, second)), tmp_path / "out"))
+    assert [fresh for _, _, fresh in runs] == [True, False]
+
+
+def _statuses(folder: Path, *cells: Cell) -> list[str]:
+    """Of all cells of the folder, by seed, once these were run."""
+    for _, result, _ in run_plan(Plan("x", cells), folder / "out"):
+        assert result["status"] == "done", result
+    found = sorted(read_cells([folder / "out"]), key=lambda result: result["cell"]["seed"])
+    return [result["status"] for result in found]

@@ -63,6 +63,10 @@ def test_texts_that_are_all_alike_are_no_reason_to_fail() -> None:
     assert "as good as any" in choice.why
 
 
+def test_a_number_without_another_is_no_best_one() -> None:
+    assert choose_k(structureless(40), 3, 3).why == "3 groups: no other number was tried"
+
+
 def test_the_end_of_a_range_that_is_too_low_is_told() -> None:
     vectors, _ = planted([40] * 6)
     choice = choose_k(vectors, 2, 6)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.data.times import days_of
+from coterie.data.times import Days, days_of
 from coterie.errors import InputError
 
 LAST_DAY = date(2026, 3, 31)
@@ -49,8 +49,10 @@ def test_unix_time_by_another_way() -> None:
         ("2026", date(2026, 1, 1), "year"),
         (1999, date(1999, 1, 1), "year"),
         ("2026-03", date(2026, 3, 1), "month"),
-        ("2026-W01", date(2025, 12, 29), "week"),
-        ("2020-W53-7", date(2021, 1, 3), "week"),
+        # The Thursday, which says whose year, quarter and month a week is.
+        ("2026-W01", date(2026, 1, 1), "week"),
+        ("2025W01", date(2025, 1, 2), "week"),
+        ("2020-W53", date(2020, 12, 31), "week"),
     ],
 )
 def test_less_exact_ones(cell: Any, day: date, precision: str) -> None:
@@ -132,3 +134,13 @@ def test_every_time_as_python_writes_it(when: datetime) -> None:
 def test_any_text_is_a_date_or_named(text: str) -> None:
     with contextlib.suppress(InputError):
         assert days_of(["2026", text]).days[0] == date(2026, 1, 1)
+
+
+def test_a_day_of_a_week_is_a_day() -> None:
+    assert days_of(["2020-W53-7"]) == Days([date(2021, 1, 3)], "day")
+
+
+def test_months_and_years_of_numpy_are_no_days() -> None:
+    assert days_of(np.array(["2024-05", "NaT"], dtype="datetime64[M]")) == Days([date(2024, 5, 1), None], "month")
+    assert days_of(np.array(["2024"], dtype="datetime64[Y]")) == Days([date(2024, 1, 1)], "year")
+    assert days_of(np.array(["2024-05"], dtype="datetime64[D]")).precision == "day"

@@ -10,7 +10,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 import coterie
-from coterie import TextClusterer
+from coterie import InputError, TextClusterer
 from coterie.features.legible import TEXTS_READ, cut_share, notes_on_reading, unread_share
 from coterie.features.tokens import load_tokenizer
 from coterie.features.transformer import TransformerEncoder
@@ -99,3 +99,14 @@ def test_a_fit_says_so(texts: list[str], warned: bool, method: str) -> None:
     evidence = TextClusterer(2, method=method).fit(texts).evidence_
     notes = [entry["note"] for entry in evidence if "does not know the script" in entry.get("note", "")]
     assert len(notes) == (warned and method != "tfidf+kmeans")
+
+
+@pytest.mark.parametrize("method", ["minilm+kmeans", "auto"])
+def test_texts_that_an_encoder_cannot_tell_apart_for_their_script(method: str) -> None:
+    thai = [f"{first}{last}" for first in ("ฉันชอบ", "เราซื้อ", "เขาขาย") for last in ("กาแฟ", "หนังสือ", "ดอกไม้", "รถยนต์")]
+    with pytest.raises(
+        InputError, match=r"sees only 1 different text \(the encoder 'minilm' does not know their script"
+    ):
+        TextClusterer(3, method=method).fit(thai)
+    with pytest.raises(InputError, match="the others have the same words"):
+        TextClusterer(3, method=method).fit(["A word", "a word", "a WORD", "word a"] * 3)
