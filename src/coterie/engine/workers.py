@@ -22,6 +22,9 @@ class Workers:
     """The processes that train together."""
 
     def __init__(self) -> None:
+        # Its functions have the group that there is when they are loaded as a default: loaded later, as torch does for
+        # an optimizer, they would keep the group's threads alive in a process that ends.
+        import torch.distributed.nn.functional
         from accelerate import PartialState
 
         state = PartialState(cpu=not torch.cuda.is_available())
@@ -101,11 +104,7 @@ class Workers:
 
 
 class _Gathered(torch.autograd.Function):
-    """The equally large tensors of all processes, stacked.
-
-    torch.distributed.nn has the like, but its functions hold the process group in their default arguments: its threads
-    then outlive `destroy_process_group`.
-    """
+    """The equally large tensors of all processes, stacked. torch.distributed.nn has the like, which is to go."""
 
     @staticmethod
     def forward(_: Any, own: Tensor) -> Tensor:

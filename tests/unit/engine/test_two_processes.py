@@ -266,6 +266,7 @@ def threads_that_talk():
 atexit.register(lambda: print(f"at the end: {threads_that_talk()}\\n", end="", flush=True))
 workers = Workers()
 assert workers.count == Workers().count == 2
+import torch.distributed.nn.functional  # as torch itself does for an optimizer
 vectors = torch.full((3, 2), workers.rank + 1.0, requires_grad=True)
 workers.gather_with_gradient(vectors, [3, 3]).square().sum().backward()
 workers.average_gradients([vectors])
