@@ -43,7 +43,7 @@ def run_plan(
     with_result = {name: cell for name, cell in _cells_of(folder).items() if (folder / name).exists()}
     planned = with_result | {cell.file_name: cell.as_json() for cell in plan.cells}
     write_json_atomic(folder / PLANNED, planned)
-    processes = _Processes(None if jobs == 1 else max(1, (os.cpu_count() or 1) // jobs))
+    processes = _Processes(jobs)
     pool = ThreadPoolExecutor(jobs)
 
     def result_of(cell: Cell) -> tuple[Cell, Result, bool]:
@@ -64,8 +64,9 @@ def run_plan(
 
 
 def _is_to_be_run_again(cell: Cell, result: Result) -> bool:
-    """It failed, or a file that it read has changed since."""
-    return result["status"] == "failed" or any(result.get(name) != digest for name, digest in digests(cell).items())
+    """It failed, or a file that it read has changed since. One that is not there now is no reason to lose a result."""
+    changed = (digest is not None and result.get(name) != digest for name, digest in digests(cell).items())
+    return result["status"] == "failed" or any(changed)
 
 
 def read_cells(folders: list[Path]) -> list[Result]:
@@ -143,10 +144,12 @@ def read_cell(path: Path) -> Result:
 
 
 class _Processes:
-    """The cells that are running, each with as many threads as it may have."""
+    """The cells that are running, of several at a time each with its share of the processor."""
 
-    def __init__(self, threads: int | None) -> None:
-        self.own = os.environ | ({} if threads is None else {"OMP_NUM_THREADS": str(threads)})
+    def __init__(self, jobs: int) -> None:
+        self.own = dict(os.environ)
+        if jobs > 1:
+            self.own.setdefault("OMP_NUM_THREADS", str(max(1, _usable_cores() // jobs)))
         self.running: set[subprocess.Popen[bytes]] = set()
         self.lock = threading.Lock()
         self.stopped = False
@@ -192,6 +195,11 @@ def _finished(process: subprocess.Popen[bytes], cell: Cell) -> int:
     with contextlib.suppress(BrokenPipeError):
         process.stdin.close()
     return code
+
+
+def _usable_cores() -> int:
+    """Not all of the machine's may be ours, in a container for one."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def last_words(code: int, errors: IO[bytes]) -> str:

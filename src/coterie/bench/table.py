@@ -49,6 +49,11 @@ class _Measured:
         values = [100 * entry[metric] for entry in self.scores]
         return statistics.stdev(values) if len(values) > 1 else None
 
+    @property
+    def is_whole(self) -> bool:
+        """Several seeds, and none of them lost."""
+        return len(self.scores) > 1 and self.failed + self.missing == 0
+
 
 def build_table(results: Sequence[dict[str, Any]], metrics: Sequence[str], readout: str | None = None) -> Table:
     """One row for each way of running, one column for each data set and score.
@@ -142,9 +147,10 @@ def _text(measured: dict[tuple[str, str], _Measured], row: str, name: str, metri
 
 
 def _ahead(measured: dict[tuple[str, str], _Measured], rows: dict[str, None], name: str, metric: str) -> str | None:
-    """The row whose mean less its spread is above every other's mean plus spread; without spreads nobody is.
+    """The row whose mean less its spread is above every other's mean plus spread.
 
-    A row of one seed is taken to spread as far as the row that spreads most.
+    One seed has no spread, and seeds that were lost may have been the worse ones: such a row is never it. As a rival,
+    a row of one seed is taken to spread as far as the row that spreads most.
     """
     found = {row: own for row in rows if (own := measured.get((row, name))) is not None and own.scores}
     known = [spread for own in found.values() if (spread := own.spread(metric)) is not None]
@@ -155,6 +161,8 @@ def _ahead(measured: dict[tuple[str, str], _Measured], rows: dict[str, None], na
         for row, own in found.items()
     ]
     best, *others = sorted(spans, reverse=True)
+    if not found[best[2]].is_whole:
+        return None
     return best[2] if all(best[0] - best[1] > mean + spread for mean, spread, _ in others) else None
 
 
@@ -170,7 +178,7 @@ def _notes(
     seeds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))) if counts else "0"
     notes = [
         f"Percent. Ours: mean ± standard deviation over {seeds} seeds; bold where ahead of all other rows of ours "
-        "by more than both spreads, a row of one seed taken to spread like the widest. "
+        "by more than both spreads; a row of one seed, or with seeds lost, never is. "
         "Published rows as printed; they have no spread and are not marked."
     ]
     for table in papers:

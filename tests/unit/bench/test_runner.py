@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from coterie.bench import cell as cell_module
+from coterie.bench import runner
 from coterie.bench.cell import _is_trained, run_cell, strict_json
 from coterie.bench.data import LabelledTexts
 from coterie.bench.plan import Cell, Plan, read_plan
@@ -162,8 +163,16 @@ def test_several_at_a_time_share_the_processor(plan_file: Path, tmp_path: Path) 
     found = [*run_plan(plan, tmp_path / "together", jobs=2)]
     assert [cell for cell, _, _ in found] == list(plan.cells), "in the order of the plan"
     assert [result.get("scores") for _, result, _ in found] == [result.get("scores") for result in alone]
-    threads = str(max(1, (os.cpu_count() or 1) // 2))
-    assert {result["machine"]["threads"] for _, result, _ in found} == {threads}
+
+
+def test_each_of_several_has_its_share_of_the_cores_that_are_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(7)), raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert "OMP_NUM_THREADS" not in runner._Processes(jobs=1).own
+    assert runner._Processes(jobs=3).own["OMP_NUM_THREADS"] == "2"
+    assert runner._Processes(jobs=9).own["OMP_NUM_THREADS"] == "1"
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    assert runner._Processes(jobs=3).own["OMP_NUM_THREADS"] == "5", "as the user has it"
 
 
 def test_what_is_stopped_in_the_middle_is_no_failure(plan_file: Path, tmp_path: Path) -> None:
@@ -393,6 +402,15 @@ def test_cells_of_a_file_before_it_changed_are_no_results_beside_later_ones(
         file.write("lawn,the roses and the roses and the roses\n")
     assert _statuses(tmp_path, second) == ["missing", "done"]
     assert _statuses(tmp_path, first, second) == ["done", "done"]
+
+
+def test_a_result_stays_while_its_file_is_away(texts_file: dict[str, str], tmp_path: Path) -> None:
+    cell, path = Cell("tfidf+kmeans", texts_file), Path(texts_file["file"])
+    assert _statuses(tmp_path, cell) == ["done"]
+    path.rename(tmp_path / "away.csv")
+    assert [fresh for _, _, fresh in run_plan(Plan("x", (cell,)), tmp_path / "out")] == [False]
+    (tmp_path / "away.csv").rename(path)
+    assert [fresh for _, _, fresh in run_plan(Plan("x", (cell,)), tmp_path / "out")] == [False]
 
 
 def test_changed_word_vectors_are_measured_again(texts_file: dict[str, str], tmp_path: Path) -> None:

@@ -82,8 +82,7 @@ def test_one_seed_has_no_spread() -> None:
         ((0.60,), (0.50,), []),  # no spread is known
         ((0.60, 0.62), (0.50,), ["A"]),  # 61.0 - 1.4 is above 50.0 + 1.4, the only spread that is known
         ((0.60, 0.62), (0.585,), []),  # 59.6 is not above 59.9
-        ((0.60,), (0.50, 0.52), ["A"]),  # 60.0 - 1.4 is above 51.0 + 1.4
-        ((0.53,), (0.50, 0.52), []),
+        ((0.90,), (0.50, 0.52), []),  # one seed is no mean
     ],
 )
 def test_ahead_only_beyond_the_spread(first: tuple[float, ...], second: tuple[float, ...], expected: list[str]) -> None:
@@ -92,6 +91,15 @@ def test_ahead_only_beyond_the_spread(first: tuple[float, ...], second: tuple[fl
     ]
     assert ahead(results) == expected
     assert ahead(results[::-1]) == expected
+
+
+@pytest.mark.parametrize("what", ["failed", "missing"])
+def test_a_row_that_lost_seeds_is_not_ahead(what: str) -> None:
+    """They may have been its worse ones."""
+    results = [done(name, "tweet", seed, acc) for name, acc in (("A", 0.6), ("B", 0.5)) for seed in (0, 1)]
+    assert ahead(results) == ["A"]
+    assert ahead([*results, lost("A", "tweet", 2, what)]) == []
+    assert ahead([*results, lost("B", "tweet", 2, what)]) == ["A"]
 
 
 def test_nobody_is_ahead_alone() -> None:
