@@ -26,6 +26,8 @@ NOISE = 0.2
 RESTARTS = 20
 SETTLED = 0.001
 """Training ends when fewer texts than this share change group in an epoch."""
+FEWEST_EPOCHS = 3
+"""Of the clustering, however many texts there are: what is learnt is renewed, and looked back at, once an epoch."""
 WHOLE, CLUSTERING = "autoencoder", "clustering"
 
 
@@ -86,7 +88,7 @@ class Autoencoding(Centres):
         chosen, steps, size = self.settings, self.steps[self.task.effort], self.batch_size
         pair_epochs = given(chosen.pair_epochs, self.epochs_of(steps.pair)) if chosen.pretraining == "greedy" else 0
         whole_epochs = given(chosen.pretraining_epochs, self.epochs_of(steps.whole))
-        epochs = given(chosen.epochs, self.epochs_of(steps.clustering))
+        epochs = given(chosen.epochs, max(FEWEST_EPOCHS, self.epochs_of(steps.clustering)))
         layers = dict.fromkeys(self.pairs, chosen.rate)
         centres = {"centres": chosen.rate} if self.trains_centres else {}
         again = {"reconstruction": 1.0}

@@ -288,6 +288,12 @@ def test_groups_that_stay_for_a_few_steps_have_not_settled(toy: Make, phase: Mak
     assert [entry["phase"] for entry in outcome.history] == ["a"] * 8 + ["b"] * 7
 
 
+def test_a_phase_counts_its_own_steps_only(toy: Make, phase: Make) -> None:
+    """The first ends with its epochs, twelve steps after it looked back."""
+    outcome = toy([phase("a", 5, stop_below=0.01, **STILL), phase("b", 50, stop_below=0.01, **STILL)]).run()
+    assert [entry["phase"] for entry in outcome.history] == ["a"] * 5 + ["b"] * 7
+
+
 def test_slow_change_adds_up(toy: Make, phase: Make) -> None:
     """In every epoch one text of 23 is put elsewhere: less than a tenth then, more in twenty steps."""
     training = toy([phase("a", 30, stop_below=0.1, **STILL)])
@@ -362,10 +368,17 @@ def test_the_best_state_is_what_is_left(toy: Make, phase: Make, weights: Make) -
     assert not training.encoder.training
 
 
-def test_a_loss_that_is_no_number_ends_training_at_the_best_state(toy: Make, phase: Make, weights: Make) -> None:
+KEEP_BEST = pytest.mark.parametrize("keep_best", [True, False])
+"""Where the last state is wanted, one that a guard had to stop is not."""
+
+
+@KEEP_BEST
+def test_a_loss_that_is_no_number_ends_training_at_the_best_state(
+    toy: Make, phase: Make, weights: Make, keep_best: bool
+) -> None:
     whole = toy([phase("a", 2)], judge=never_better())
     whole.run()
-    training = toy([phase("a", 5), phase("b", 5)], judge=never_better())
+    training = toy([phase("a", 5), phase("b", 5)], judge=never_better(), keep_best=keep_best)
 
     def spoil(losses: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         spoiled = len(training.model.batches) == 8  # the second step of the third epoch
@@ -392,8 +405,11 @@ def test_before_any_judgement_there_is_no_score(toy: Make, phase: Make, weights:
     assert changed(before, weights(training)) == set()
 
 
-def test_groups_that_collapse_end_training_at_the_best_state(toy: Make, phase: Make, weights: Make) -> None:
-    training = toy([phase("a", 6), phase("b", 6)], judge=never_better())
+@KEEP_BEST
+def test_groups_that_collapse_end_training_at_the_best_state(
+    toy: Make, phase: Make, weights: Make, keep_best: bool
+) -> None:
+    training = toy([phase("a", 6), phase("b", 6)], judge=never_better(), keep_best=keep_best)
     states: list[dict[str, np.ndarray]] = []
     scores = training.model.scores
 

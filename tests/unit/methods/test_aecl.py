@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import adjusted_rand_score
 from torch import Tensor
 from torch.testing import assert_close
 
@@ -226,6 +227,42 @@ def test_the_more_equal_the_groups_the_harder_they_are_kept_so(model_of: Make) -
 def test_epochs_of_the_full_effort(rows: int, own: dict[str, Any], epochs: tuple[int, int, int]) -> None:
     model = AECL(AECLSettings(**own), Task(8, 3, rows, "full", 0))
     assert tuple(phase.epochs for phase in model.phases()) == epochs
+
+
+def test_the_papers_settings_at_full_effort() -> None:
+    model = AECL(AECLSettings(init="kmeans"), Task(384, 8, 12_340, "full", 0))
+    contrast, guided, joint = model.phases()
+    assert {phase.batch_size for phase in (contrast, guided, joint)} == {400}
+    for phase in (contrast, guided, joint):
+        assert phase.rates["encoder"] == 5e-6
+        assert {rate for name, rate in phase.rates.items() if name != "encoder"} == {5e-4}
+    assert guided.weights == {"contrast": 10.0, "pseudo": 5.0}
+    weights = {name: weight for name, weight in joint.weights.items() if name != "balance"}
+    assert weights == {"cluster": 1.0, "contrast": 10.0, "pseudo": 5.0, "row_entropy": -0.01}
+    assert (model.settings.tau_instance, model.settings.tau_cluster, model.settings.threshold) == (1.0, 0.5, 0.95)
+    assert (contrast.stop_below, guided.stop_below, joint.stop_below) == (None, 0.01, 0.001)
+    assert (contrast.warmup, guided.warmup, joint.warmup) == (0, 0, 0.1)
+
+
+def test_first_groups_are_found_anew_once_when_the_encoder_has_moved(model_of: Make, points: Make) -> None:
+    """As published, stage 2 learns k-means of what stage 1 made, and always the same groups."""
+    model = model_of(AECL, settings(trainable_layers="all"), np.zeros(24, dtype=np.int64), 3)
+    contrast, guided, _ = AECL(settings(), Task(12, 3, 24, "full", 0)).phases()
+    model.refresh(points(24, GROUPS, seed=1), contrast)
+    assert not model.first_groups.any(), "not before stage 2"
+    model.refresh(points(24, GROUPS, seed=1), guided)
+    found = model.first_groups.clone()
+    assert adjusted_rand_score(GROUPS, found) > 0.8
+    model.refresh(points(24, np.roll(GROUPS, 5) // 2, seed=2), guided)
+    assert_close(model.first_groups, found)
+
+
+def test_first_groups_stay_where_the_encoder_stands_still_or_they_know_the_words(model_of: Make, points: Make) -> None:
+    _, guided, _ = AECL(settings(), Task(12, 3, 24, "full", 0)).phases()
+    for init, phase in (("kmeans", guided.with_encoder_still()), ("two-view", guided)):
+        model = model_of(AECL, settings(init=init), np.zeros(24, dtype=np.int64), 3)
+        model.refresh(points(24, GROUPS, seed=1), phase)
+        assert not model.first_groups.any()
 
 
 def test_all_texts_are_seen_in_parts(model_of: Make) -> None:

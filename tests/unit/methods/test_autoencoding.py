@@ -24,6 +24,7 @@ from coterie.losses.student_t import kl_to_target, student_t, target_distributio
 from coterie.methods.autoencoding import AutoencoderSettings
 from coterie.methods.dcn import DCN, DCNSettings
 from coterie.methods.dec import DEC
+from coterie.methods.deep_model import Task
 from coterie.methods.head import Head
 from coterie.methods.idec import IDEC, IDECSettings
 from coterie.methods.self_train import SelfTrain, SelfTrainSettings
@@ -101,6 +102,13 @@ def test_steps_are_counted_rather_than_epochs(effort: str, model_of: Make) -> No
     )
     for small, large in zip(few, many, strict=True):
         assert small.epochs == pytest.approx(10 * large.epochs, rel=0.1)
+
+
+def test_groups_of_many_texts_are_renewed_all_the_same() -> None:
+    for rows, epochs in ((20_000, 4), (1_000_000, 3)):
+        *pretraining, clustering = DEC(AutoencoderSettings(), Task(12, 3, rows, "fast", 0)).phases()
+        assert clustering.epochs == epochs
+        assert pretraining[-1].epochs == (4 if rows == 20_000 else 1)
 
 
 # Before there are groups

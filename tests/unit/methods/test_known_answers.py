@@ -141,11 +141,13 @@ def test_bands_that_k_means_cuts_across() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_moons_are_found_by_none(method: str, own_folder: Path, head_kept: None) -> None:
+def test_moons_are_told_better_than_by_k_means(method: str, own_folder: Path, head_kept: None) -> None:
+    """Though by none of them well: a group is what lies nearest to one centre."""
     points, truth = moons()
-    assert adjusted_rand_score(truth, k_means(points, 2)) < 0.4
+    found = adjusted_rand_score(truth, k_means(points, 2))
+    assert found < 0.4
     fit = fitted(method, points, 2, init="kmeans", pretraining="joint")
-    assert adjusted_rand_score(truth, fit.labels) < 0.7
+    assert adjusted_rand_score(truth, fit.labels) > found + 0.02
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from coterie.building import Settings, build
 from coterie.errors import ConfigError
 from coterie.methods.adsl import ADSLSettings
 from coterie.methods.aecl import AECLSettings
-from coterie.methods.autoencoding import AutoencoderSettings
+from coterie.methods.autoencoding import NOISE, AutoencoderSettings
 from coterie.methods.clusterbert import ClusterBERTSettings
 from coterie.methods.deccrl import DECCRLSettings
 from coterie.methods.rstc import RSTCSettings
@@ -19,6 +19,7 @@ from coterie.methods.sccl import SCCLSettings
 from coterie.methods.settings import OwnSettings, read_settings
 from coterie.methods.uft import UFTSettings
 from coterie.methods.vascl import VaSCLSettings
+from coterie.registry import model_class
 
 
 def test_what_is_not_given_stays_as_it_was() -> None:
@@ -26,6 +27,32 @@ def test_what_is_not_given_stays_as_it_was() -> None:
     changed = read_settings(AECLSettings, {"lambda1": 2, "init": "kmeans"}, "aecl")
     assert changed == AECLSettings(lambda1=2, init="kmeans")
     assert read_settings(RSTCSettings, {}, "rstc").batch_size == 200
+
+
+AUTOENCODER = {"layers": (500, 500, 2000, 10), "pretraining": "greedy", "batch_size": 256}
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "sccl": {"eta": 10, "temperature": 0.5, "alpha": 1, "batch_size": 400},
+    "rstc": {"temperature": 1, "epsilon": 0.1, "batch_size": 200},
+    "vascl": {"temperature": 0.05, "neighbours": 16, "radius": 15},
+    "deccrl": {"topics": 5, "alpha": 1, "batch_size": 200, "lambda_c": 10, "lambda_r": 10, "temperature": 0.5},
+    "uft": {"alpha": 1, "masked_share": 0.1, "masked_lm": True},
+    "clusterbert": {"lambda_clustering": 0.8, "lambda_hardening": 0.75, "augment": "deletion", "rounds": 2},
+    "dec": AUTOENCODER,
+    "idec": {**AUTOENCODER, "gamma": 0.1},
+    "dcn": {**AUTOENCODER, "penalty": 0.1},
+    "self-train": {"layers": (500, 500, 2000, 20), "pretraining": "joint", "batch_size": 64, "features": "sif"},
+}
+
+
+@pytest.mark.parametrize("method", DEFAULTS)
+def test_defaults_are_those_that_were_measured(method: str) -> None:
+    """The published ones where there are any; the pages of the methods say which are ours."""
+    found = model_class(method).settings_class()
+    assert {name: getattr(found, name) for name in DEFAULTS[method]} == DEFAULTS[method]
+
+
+def test_first_layers_learn_under_the_published_noise() -> None:
+    assert NOISE == 0.2
 
 
 @pytest.mark.parametrize(
