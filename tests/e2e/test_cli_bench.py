@@ -102,8 +102,9 @@ def test_run_and_table(run_cli: Cli, texts: list[str], themes: list[str], tmp_pa
     nowhere = {"COTERIE_DATA": str(tmp_path / "empty")}
     done = run_cli("bench", "run", "plan.toml", cwd=tmp_path, env=nowhere)
     assert done.code == 0, done.err
+    assert done.out.startswith("Not here: tweet. 2 of 4 cells read them and will fail, unless")
     assert "4 cells in bench-results/first, 2 of them failed" in done.out
-    (lost,) = {line.partition("failed: ")[2] for line in done.out.splitlines() if "tweet" in line}
+    (lost,) = {line.partition("failed: ")[2] for line in done.out.splitlines() if "tweet  " in line}
     assert lost.startswith(f"{tmp_path}/empty/tweet.tsv.gz: the data set 'tweet' is not here")
     assert lost.endswith("point COTERIE_DATA at the folder that has it.")  # all of it
     shown = run_cli("bench", "table", "bench-results/first", cwd=tmp_path, env=nowhere)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -40,6 +41,7 @@ def run(
     planned = read_plan(plan)
     folder = out or RESULTS / planned.name
     numbers = {cell.file_name: number for number, cell in enumerate(planned.cells, start=1)}
+    _say_what_is_not_here(planned.cells)
 
     def place(cell: Cell) -> str:
         number = numbers[cell.file_name]
@@ -62,6 +64,22 @@ def run(
     print(f"\n{len(planned.cells)} cells in {folder}" + (f", {failed} of them failed" if failed else ""))
     if failed == len(planned.cells):  # a few that failed are results; all of them are a mistake
         raise ConfigError(f"no cell could be run. The last one said: {result['error']}")
+
+
+def _say_what_is_not_here(cells: Sequence[Cell]) -> None:
+    """At once, rather than by cells that fail one after the other."""
+    from coterie.bench.data import path_of
+    from coterie.bench.records import data_set
+
+    known = [cell.data for cell in cells if isinstance(cell.data, str)]
+    absent = [name for name in dict.fromkeys(known) if not path_of(data_set(name)).is_file()]
+    if absent:
+        concerned = sum(name in absent for name in known)
+        print(
+            f"Not here: {', '.join(absent)}. {concerned:,} of {len(cells):,} cells read them and will fail, unless they "
+            "are done already. Get a set by `coterie datasets get NAME`, or point COTERIE_DATA at a folder that has it.",
+            flush=True,
+        )
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,14 @@ def test_the_plans_that_come_with_the_project(path: Path) -> None:
     for cell in plan.cells:
         has = ("head", "kmeans", "untrained") if cell.method in DEEP else ("kmeans", "untrained")
         assert cell.readout == "kept" or (cell.readout in has and cell.method in (*DEEP, *SELF_TAUGHT)), cell.row
+
+
+def test_the_plan_that_the_docs_show(tmp_path: Path) -> None:
+    page = (PLANS[0].parents[2] / "docs" / "bench.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    cells = read_plan(written(tmp_path, shown)).cells
+    assert len(cells) == 16
+    assert {cell.method for cell in cells} == {"auto", "minilm+kmeans", "clusterbert"}
 
 
 def test_there_is_a_plan_for_every_paper() -> None:
