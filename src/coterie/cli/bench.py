@@ -76,8 +76,8 @@ def _say_what_is_not_here(cells: Sequence[Cell]) -> None:
     if absent:
         concerned = sum(name in absent for name in known)
         print(
-            f"Not here: {', '.join(absent)}. {concerned:,} of {len(cells):,} cells read them and will fail, unless they "
-            "are done already. Get a set by `coterie datasets get NAME`, or point COTERIE_DATA at a folder that has it.",
+            f"Not here: {', '.join(absent)}. {concerned:,} of {len(cells):,} cells read them and will fail, unless "
+            "they are done. Get a set by `coterie datasets get NAME`, or point COTERIE_DATA at a folder that has it.",
             flush=True,
         )
 
