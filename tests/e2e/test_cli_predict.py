@@ -203,7 +203,7 @@ def test_error_leaves_the_old_output(refused: Refused, small_fit: Any, tmp_path:
     (tmp_path / "out.csv").write_text("what was here before")
     (tmp_path / "in.csv").write_text("text\nsome words\n\nmore words\n,too many\n")
     message = refused("predict", small_fit.folder, "in.csv", "--out", "out.csv", "--quiet")
-    assert message.startswith("in.csv: row 3 (line 5) has 2 cells")
+    assert message.startswith("in.csv: row 4 (line 5) has 2 cells")
 
 
 @pytest.mark.parametrize("out", ["in.jsonl", "./in.jsonl", "link.jsonl"])

@@ -94,6 +94,17 @@ def load(name: str) -> LabelledTexts:
     return _shuffled(LabelledTexts(labels, texts, tuple(views)))
 
 
+def check_columns(named: Mapping[str, str]) -> None:
+    """Whether a file of the user's own has the columns that are named."""
+    from coterie.data.columns import check_column
+    from coterie.data.readers import open_table
+
+    with open_table(named["file"]) as table:
+        first = next(table.batches(1))
+        for option in ("text", "label"):
+            check_column(first, named[option], table.name, option)
+
+
 def load_file(named: Mapping[str, str]) -> LabelledTexts:
     """A file of the user's own, its columns named, in such an order too: files are often sorted by label."""
     from coterie.data.check import texts_of, values_of

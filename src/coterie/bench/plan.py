@@ -140,9 +140,19 @@ def read_plan(path: Path) -> Plan:
     own = tuple({cell.file_name: cell for cell in cells}.values())
     try:
         check_rows(own)
+        _check_files(own)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
     return Plan(name, own)
+
+
+def _check_files(cells: Iterable[Cell]) -> None:
+    """The columns that are named of the user's own files; one that is away now may be back when its cells are run."""
+    from coterie.bench.data import check_columns
+
+    for data in {cell.data_name: cell.data for cell in cells}.values():
+        if not isinstance(data, str) and Path(data["file"]).is_file():
+            check_columns(data)
 
 
 def check_rows(cells: Iterable[Cell]) -> None:

@@ -177,7 +177,8 @@ def _notes(
     counts = sorted({len(found.scores) for found in measured.values() if found.scores})
     seeds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))) if counts else "0"
     notes = [
-        f"Percent. Ours: mean ± standard deviation over {seeds} seeds; bold where ahead of all other rows of ours "
+        f"Percent. Ours: mean ± standard deviation over {seeds} {'seed' if seeds == '1' else 'seeds'}; "
+        "bold where ahead of all other rows of ours "
         "by more than both spreads; a row of one seed, or with seeds lost, never is. "
         "Published rows as printed; they have no spread and are not marked."
     ]

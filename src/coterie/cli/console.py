@@ -22,6 +22,10 @@ SECONDS_BETWEEN_LINES = 10.0
 EXAMPLES_SHOWN = 2
 WORDS_SHOWN = 8
 LINES_LOOKED_AT = 20
+OR_SKIP = "Remove such rows, fill them in, or leave them out with --skip-empty."
+"""What to do about rows without a text."""
+NARROWEST = 30
+"""A column that is wrapped has this width at least."""
 
 
 def say_how_plain_text_is_read(table: TableReader, sample: pl.DataFrame) -> None:
@@ -139,26 +143,32 @@ class PlainLines:
 @contextmanager
 def _live_bars() -> Iterator[Progress]:
     from rich.console import Console
-    from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Task, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
+    from rich.text import Text
+
+    class _TimeLeft(TimeRemainingColumn):
+        def render(self, task: Task) -> Text:
+            known = task.time_remaining is not None and not task.finished
+            return super().render(task).append(" left") if known else Text()
 
     columns = (
         TextColumn("{task.description:<24}"),
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("{task.fields[far]}"),
         TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        _TimeLeft(),
     )
     tasks: dict[str, TaskID] = {}
     with Bars(*columns, console=Console(stderr=True)) as bars:
 
         def show(stage: str, done: int, total: int) -> None:
+            far = f"{100 * done / total:>3.0f}%" if total else f"{done:,} so far"
             if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total or None)
+                tasks[stage] = bars.add_task(stage, total=total or None, far=far)
             elif bars.tasks[tasks[stage]].finished and done < total:
                 bars.reset(tasks[stage])
-            bars.update(tasks[stage], completed=done, total=total or None)
+            bars.update(tasks[stage], completed=done, total=total or None, far=far)
 
         yield show
 
@@ -193,7 +203,17 @@ def print_group(group: dict[str, Any], words: int = WORDS_SHOWN, examples: int =
 
 
 def print_rows(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    """A table in aligned columns; the last column may be of any length."""
+    """A table in aligned columns; the last column may be of any length, and is wrapped on a terminal."""
+    import shutil
+    import textwrap
+
     widths = [max(len(row[index]) for row in [headings, *rows]) for index in range(len(headings))]
+    before = sum(widths[:-1]) + 2 * len(widths[:-1])
+    room = max(NARROWEST, shutil.get_terminal_size().columns - before) if sys.stdout.isatty() else None
     for row in [headings, *rows]:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        *cells, last = row
+        start = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths[:-1], strict=True))
+        first, *more = textwrap.wrap(last, room) if room and last else [last]
+        print(f"{start}{first}".rstrip())
+        for line in more:
+            print(" " * before + line)

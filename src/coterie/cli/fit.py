@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coterie.cli.console import (
+    OR_SKIP,
     StageTimes,
     print_group,
     print_json,
@@ -209,7 +210,7 @@ def _read(
             values_of(frame, check_column(frame, truth, name), name, to_do=GAPS_IN_TRUTH)
         check_shown_columns(frame, column, name, time_column, by_column)
         check_names_free(frame.columns, name, outliers)
-        texts = texts_of(frame, column, name)
+        texts = texts_of(frame, column, name, if_empty=OR_SKIP)
         check_n_clusters(texts, n_clusters, name=name, option="--k")
         views = [texts_of(frame, check_column(frame, view, name, "--augment-columns"), name) for view in names]
     return frame, column, texts, views

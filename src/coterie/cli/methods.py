@@ -18,5 +18,5 @@ def methods(json: Annotated[bool, typer.Option("--json", help="Print the list as
     if json:
         print_json([asdict(info) for info in known])
         return
-    print_rows(("method", "what it does", "from"), [(info.name, info.title, info.source) for info in known])
+    print_rows(("method", "from", "what it does"), [(info.name, info.source, info.title) for info in known])
     print("\nUMAP can go in between, as in minilm+umap+kmeans (needs the extra `umap`).")

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from coterie.cli.console import (
+    OR_SKIP,
     progress_on_stderr,
     say_how_many_are_skipped,
     say_how_plain_text_is_read,
     text_column_like,
 )
 from coterie.errors import ConfigError
-
-if TYPE_CHECKING:
-    pass
 
 ROWS_AT_ONCE = 8192
 
@@ -60,7 +58,7 @@ def predict(
                     say_how_plain_text_is_read(table, batch)
                 sorted_ones = rows_with_text(batch, wanted, table.name) if skip_empty else batch
                 if len(sorted_ones):
-                    texts = texts_of(sorted_ones, wanted, table.name, first_row=done + 1)
+                    texts = texts_of(sorted_ones, wanted, table.name, first_row=done + 1, if_empty=OR_SKIP)
                     model = model or finished.model()  # the first rows are sound, so it is worth loading
                     writer.write(with_answers(sorted_ones, model.answers(texts), finished.outliers_below))
                 done, skipped = done + len(batch), skipped + len(batch) - len(sorted_ones)

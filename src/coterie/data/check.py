@@ -29,20 +29,25 @@ TEXTS_TO_COMPARE = 4
 """A range begins at 2 groups, and must have 4 texts for each: 2 in either half of the texts."""
 
 
-def check_texts(texts: Any, *, column: str = "text", name: str = "texts", first_row: int = 1) -> list[str]:
+def check_texts(
+    texts: Any, *, column: str = "text", name: str = "texts", first_row: int = 1, if_empty: str = REMOVE_OR_FILL
+) -> list[str]:
     """Give the texts as a list of str, or name the first row that is not a text.
 
     Takes a list, a tuple, any other iterable of str, a NumPy array of shape (n,) or (n, 1), or a column of
-    polars, pandas or Arrow. `first_row` is the number of the first row, for tables that come in batches.
+    polars, pandas or Arrow. `first_row` is the number of the first row, for tables that come in batches; `if_empty`,
+    what to do about rows without a text.
     """
     cells = as_cells(texts, name)
     bad = [index for index, cell in enumerate(cells) if _is_bad(cell)]
     if bad:
-        raise _bad_rows_error(cells, bad, column, name, first_row)
+        raise _bad_rows_error(cells, bad, column, name, first_row, if_empty)
     return [str(cell) for cell in cells]
 
 
-def texts_of(frame: pl.DataFrame, column: str, name: str, first_row: int = 1) -> list[str]:
+def texts_of(
+    frame: pl.DataFrame, column: str, name: str, first_row: int = 1, if_empty: str = REMOVE_OR_FILL
+) -> list[str]:
     """Give the checked texts of one column of a table."""
     import polars as pl
 
@@ -54,7 +59,7 @@ def texts_of(frame: pl.DataFrame, column: str, name: str, first_row: int = 1) ->
             f"{name}: column {shown(column)} holds {_type_name(series.dtype)} from {place(first_row)} on, "
             f"not texts. {others}"
         )
-    return check_texts(series, column=column, name=name, first_row=first_row)
+    return check_texts(series, column=column, name=name, first_row=first_row, if_empty=if_empty)
 
 
 def rows_with_text(frame: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
@@ -210,9 +215,11 @@ def as_cells(texts: Any, name: str) -> list[Any]:
     return list(texts)
 
 
-def _bad_rows_error(cells: list[Any], bad: list[int], column: str, name: str, first_row: int) -> InputError:
+def _bad_rows_error(
+    cells: list[Any], bad: list[int], column: str, name: str, first_row: int, if_empty: str
+) -> InputError:
     first = bad[0]
-    found, what_to_do = _fault(cells[first])
+    found, what_to_do = _fault(cells[first], if_empty)
     more = ""
     if len(bad) > 1:
         more = f" ({len(bad) - 1:,} more {'row is' if len(bad) == 2 else 'rows are'} not usable either)"
@@ -229,7 +236,7 @@ def _is_bad(cell: Any) -> bool:
     return not cell.isascii() and surrogate_position(cell) is not None
 
 
-def _fault(cell: Any) -> tuple[str, str]:
+def _fault(cell: Any, if_empty: str) -> tuple[str, str]:
     """Say what is wrong with a cell, and what to do about it."""
     if isinstance(cell, str):
         position = surrogate_position(cell)
@@ -239,9 +246,9 @@ def _fault(cell: Any) -> tuple[str, str]:
                 "Remove that character, or read the text again with the right encoding.",
             )
         found = "only white space" if cell else "an empty text"
-        return found, REMOVE_OR_FILL
+        return found, if_empty
     if is_missing(cell):
-        return f"no text (a missing value: {shown(cell)})", REMOVE_OR_FILL
+        return f"no text (a missing value: {shown(cell)})", if_empty
     if isinstance(cell, bytes | bytearray):
         return f"bytes ({shown(cell)})", "Decode them first, e.g. with .decode('utf-8')."
     if isinstance(cell, int | float) or hasattr(cell, "__float__"):

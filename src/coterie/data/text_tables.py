@@ -49,7 +49,7 @@ class _RecordTable(TableReader):
         self._records = self._checked(records)
         first = next(self._records, None)
         if first is None:
-            raise no_rows_error(name)
+            raise self._no_rows_error()
         self._records = chain([first], self._records)
 
     def _checked(self, records: Iterator[Record]) -> Iterator[Record]:
@@ -88,6 +88,9 @@ class _RecordTable(TableReader):
             + self._how_to_mend_ragged(record)
         )
 
+    def _no_rows_error(self) -> InputError:
+        return no_rows_error(self.name)
+
     def _how_to_mend_ragged(self, record: Record) -> str:
         separator = {",": "comma", ";": "semicolon", "\t": "tab"}.get(self._separator, self._separator)
         if any(cell.startswith(" ") and cell.lstrip().startswith('"') for cell in record.cells):
@@ -96,7 +99,10 @@ class _RecordTable(TableReader):
 
 
 class CsvTable(_RecordTable):
-    """RFC 4180: quoted cells may hold separators, line breaks and doubled quotes. Blank lines are no rows."""
+    """RFC 4180: quoted cells may hold separators, line breaks and doubled quotes.
+
+    Blank lines are no rows, except where there is only one column: there those before the last row have an empty cell.
+    """
 
     def __init__(self, name: str, text: io.TextIOBase, close: Callable[[], None]) -> None:
         lines = lines_of(text, name)
@@ -139,12 +145,19 @@ class PlainTextTable(_RecordTable):
     def __init__(self, name: str, text: io.TextIOBase, close: Callable[[], None]) -> None:
         super().__init__(name, [PLAIN_TEXT_COLUMN], _plain_records(text, name), close)
 
+    def _no_rows_error(self) -> InputError:
+        return InputError(f"{self.name}: there are no rows: all lines are blank. Give a file with at least one text.")
+
 
 def csv_records(lines: Iterable[str], name: str, separator: str) -> Iterator[Record]:
-    """Parse CSV; the header is record 0, and each record knows the line it starts in."""
+    """Parse CSV; the header is record 0, and each record knows the line it starts in.
+
+    Blank lines are records with an empty cell if the header has one cell, and if others follow.
+    """
     csv.field_size_limit(max(MAX_CELL_CHARS, csv.field_size_limit()))  # global in csv: only ever raised
     reader = csv.reader(lines, delimiter=separator, strict=True)
     row, first_line = 0, 1
+    keeps_blank, blank = False, list[int]()
     while True:
         try:
             cells = next(reader)
@@ -153,8 +166,15 @@ def csv_records(lines: Iterable[str], name: str, separator: str) -> Iterator[Rec
         except csv.Error as error:
             raise _csv_error(error, name, place(row, first_line)) from error
         if cells:
+            for line in blank:
+                yield Record(row, line, [""])
+                row += 1
+            blank.clear()
             yield Record(row, first_line, cells)
+            keeps_blank = keeps_blank or (row == 0 and len(cells) == 1)
             row += 1
+        elif keeps_blank:
+            blank.append(first_line)
         first_line = reader.line_num + 1
 
 

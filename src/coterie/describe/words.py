@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.features.words import learn_words
+from coterie.features.words import learn_words, telling_words_of
 from coterie.types import Labels
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 WORDS_PER_GROUP = 10
 CANDIDATES_PER_WORD = 5
 MAX_WORDS = 50_000
+LONGEST_WORD = 40
+"""What is longer is a token, an address or a key, which tells a reader nothing."""
 TELLING = 2.0
 """How many times as often as the others a group must have a word for it to tell something of the group."""
 
@@ -26,7 +28,7 @@ def group_words(
     texts: Sequence[str], labels: Labels, n_clusters: int, words_per_group: int = WORDS_PER_GROUP
 ) -> list[list[tuple[str, float]]]:
     """For each group its words with their scores, best first; fewer where a group has fewer words."""
-    counts, vocabulary = learn_words(texts, max_features=MAX_WORDS)
+    counts, vocabulary = learn_words(texts, _words_to_show, max_features=MAX_WORDS)
     if not vocabulary:
         return [[] for _ in range(n_clusters)]
     # A word repeated within one text says nothing more about the group.
@@ -41,6 +43,10 @@ def group_words(
             words = words[of_part]
         found.append(_best_words(held.indices[words], scores.data[words], vocabulary, words_per_group))
     return found
+
+
+def _words_to_show(text: str) -> list[str]:
+    return [word for word in telling_words_of(text) if len(word) <= LONGEST_WORD]
 
 
 def class_tfidf(counts: csr_matrix) -> csr_matrix:

@@ -65,8 +65,8 @@ def _notes_on_encoding(encoder: TransformerEncoder, sample: Sequence[str]) -> li
     notes = []
     if unread >= ILLEGIBLE:
         notes.append(
-            f"the encoder {encoder.name!r} does not know the script of these texts: {unread:.0%} of their letters it "
-            f"cannot read or only spells out, so the groups hardly go by meaning; {ANOTHER_ENCODER}"
+            f"the encoder {encoder.name!r} does not know the script of these texts: {unread:.0%} of a text's letters "
+            f"it cannot read or only spells out, so the groups hardly go by meaning; {ANOTHER_ENCODER}"
         )
     if cut >= MANY:
         notes.append(
@@ -85,13 +85,15 @@ def cut_share(encoder: TransformerEncoder, sample: Sequence[str]) -> float:
 
 
 def unread_share(tokenizer: Tokenizer, texts: Sequence[str]) -> float:
-    """The share of letters that are in no known token, or in one or several for themselves within a longer word."""
+    """Of a text's letters, on average, the share that is in no known token, or in one or several for itself within a
+    longer word."""
     unknown_id = _unknown_id(tokenizer)
     sample = [without_gaps(text, CHARACTERS_READ)[:CHARACTERS_READ] for text in texts]
-    letters = unread = 0
+    shares = []
     # Only the slower encoding says where in the text a token is.
     for text, encoding in zip(sample, tokenizer.encode_batch(sample), strict=True):
         lost, tokens_on = _where_unread(encoding, unknown_id)
+        letters = unread = 0
         for word in re.finditer(r"\S+", text):
             places = [place for place in range(*word.span()) if text[place].isalpha()]
             letters += len(places)
@@ -102,7 +104,9 @@ def unread_share(tokenizer: Tokenizer, texts: Sequence[str]) -> float:
                 or (spelled and tokens_on[place] == 1 and not _is_a_word_alone(text[place]))
                 for place in places
             )
-    return unread / letters if letters else 0.0
+        if letters:
+            shares.append(unread / letters)
+    return float(np.mean(shares)) if shares else 0.0
 
 
 def _unknown_id(tokenizer: Tokenizer) -> int | None:

@@ -44,7 +44,7 @@ class LinearClassifier:
             return None
         for penalty in (PENALTY, PENALTY / 100):
             classifier = cls(*regression(vectors, labels, n_clusters, penalty))
-            answers = classifier._scores(vectors).argmax(axis=1)
+            answers = classifier.probabilities(vectors).argmax(axis=1)
             if len(np.unique(answers)) == n_clusters:
                 classifier.temperature = fitting_temperature(vectors, classifier._scores)
                 return classifier

@@ -70,13 +70,17 @@ class NearestCentre:
 
 
 def _all_in_use(vectors: Matrix, centres: Matrix, n_clusters: int) -> Matrix:
-    """Moves centres that no row is nearest to onto far-off rows, so that exactly `n_clusters` groups come out."""
+    """Moves centres that no row is nearest to onto far-off rows, so that exactly `n_clusters` groups come out.
+
+    Which are used is told by the answers that will be given: of two centres in one place, rounding decides.
+    """
     centres = np.vstack([centres, np.zeros((n_clusters - len(centres), vectors.shape[1]), dtype=vectors.dtype)])
     for _ in range(n_clusters):
-        labels, distances = nearest_centres(vectors, centres)
+        labels = NearestCentre(centres).probabilities(vectors).argmax(axis=1)
         used = np.bincount(labels, minlength=n_clusters) > 0
         if used.all():
             return centres
+        _, distances = nearest_centres(vectors, centres)
         centres[np.flatnonzero(~used)[0]] = vectors[distances.argmax()]
     return _farthest_rows(vectors, n_clusters)
 

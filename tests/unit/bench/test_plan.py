@@ -11,7 +11,7 @@ import pytest
 from coterie.bench.papers import paper_table, paper_tables
 from coterie.bench.plan import Cell, read_plan
 from coterie.bench.records import data_sets
-from coterie.errors import ConfigError
+from coterie.errors import ConfigError, InputError
 from coterie.registry import DEEP, SELF_TAUGHT
 
 PLANS = sorted((Path(__file__).parents[3] / "benchmarks" / "plans").glob("*.toml"))
@@ -157,6 +157,16 @@ RUN = '[[runs]]\nmethods = ["aecl"]\ndata = ["tweet"]\n'
 def test_what_is_wrong_is_said(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=said):
         read_plan(written(tmp_path, text))
+
+
+def test_columns_of_own_files_are_looked_up(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.csv"
+    data = f'[{{ file = "{mine}", text = "message", label = "them" }}]'
+    plan = written(tmp_path, f'[[runs]]\nmethods = ["tfidf+kmeans"]\ndata = {data}\n')
+    assert len(read_plan(plan).cells) == 1, "it is not here now"
+    mine.write_text("theme,message\na,b c\n")
+    with pytest.raises(InputError, match="no column 'them'; did you mean 'theme'"):
+        read_plan(plan)
 
 
 def test_no_such_plan(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import re
+import sys
 import time
 
 import pytest
 
-from coterie.cli.console import PlainLines, StageTimes
+from coterie.cli.console import PlainLines, StageTimes, _live_bars, print_rows
 
 
 @pytest.fixture
@@ -57,3 +60,40 @@ def test_a_stage_without_an_end_is_counted_to_its_last_word(clock: list[float]) 
         times("reading", 5, 0)
         clock[0] += 2
     assert times.seconds == {"reading": 4}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_live_bar_says_how_far_how_long_and_how_long_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("COLUMNS", "100")
+    with _live_bars() as show:
+        for done in range(6):
+            show("encoding", done, 10)
+            time.sleep(0.02)  # a rate takes two looks at the clock
+        show("predicting", 8192, 0)  # nobody knows how many there are
+    drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "\n", sys.stderr.getvalue())  # type: ignore[attr-defined]
+    shown = " ".join(drawn.split())
+    clock = r"\d:\d\d:\d\d"
+    assert re.search(rf"encoding [━╸╺ ]*50% {clock} {clock} left predicting [━ ]*8,192 so far {clock}$", shown)
+
+
+ROWS = [("one", "a b c d e f g h i j k l m n o p q r s t u v w x y z " * 2), ("three", "")]
+
+
+def test_the_last_column_is_wrapped_on_a_terminal_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_rows(("name", "what"), ROWS)
+    assert capsys.readouterr().out.splitlines() == ["name   what", f"one    {ROWS[0][1].rstrip()}", "three"]
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setenv("COLUMNS", "60")
+    print_rows(("name", "what"), ROWS)
+    _, first, second, last = sys.stdout.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert max(len(first), len(second)) <= 60
+    assert first.startswith("one    a b")
+    assert second.startswith("       ")
+    assert last == "three"

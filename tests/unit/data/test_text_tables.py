@@ -164,6 +164,12 @@ def test_blank_lines_in_csv_are_no_rows_but_count_as_lines(tmp_path: Path) -> No
     assert "row 2 (line 7) has 1 cell, but the header has 2" in message
 
 
+def test_blank_lines_of_one_column_are_rows_without_a_text(tmp_path: Path) -> None:
+    assert rows_of(put(tmp_path, "a.csv", "\ntext\nx\n\n\ny\n\n")) == [("x",), ("",), ("",), ("y",)]
+    message = error_of(put(tmp_path, "b.csv", "text\n\nx,y\n"))
+    assert "row 2 (line 3) has 2 cells, but the header has 1" in message
+
+
 def test_blank_lines_in_tsv(tmp_path: Path) -> None:
     assert rows_of(put(tmp_path, "two.tsv", "a\tb\n\n1\t2\n\n")) == [("1", "2")]
     assert rows_of(put(tmp_path, "one.tsv", "a\nx\n\ny\n")) == [("x",), ("",), ("y",)]
@@ -221,7 +227,7 @@ def test_header_only(tmp_path: Path, name: str) -> None:
 
 
 def test_plain_text_without_a_text(tmp_path: Path) -> None:
-    assert "no rows" in error_of(put(tmp_path, "a.txt", "\n\n"))
+    assert "no rows: all lines are blank" in error_of(put(tmp_path, "a.txt", "\n\n"))
 
 
 @pytest.mark.parametrize(

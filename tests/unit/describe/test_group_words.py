@@ -36,6 +36,12 @@ def test_words_of_a_group_are_twice_as_frequent_there() -> None:
     assert {word for word, _ in second} == {"das", "brot", "kein", "korn", "mehr"}
 
 
+def test_keys_and_addresses_tell_nothing() -> None:
+    key = "eyJ" + "hbGciOi" * 20
+    (words,) = group_words([f"token {key} rejected", f"{key} rejected again"], np.array([0, 0]), 1)
+    assert {word for word, _ in words} == {"token", "rejected"}
+
+
 def test_a_group_of_nothing_but_shared_words_keeps_them() -> None:
     texts = ["lamp sofa", "lamp sofa", "lamp sofa garden"]
     shared, other = group_words(texts, np.array([0, 0, 1]), 2)

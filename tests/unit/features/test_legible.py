@@ -63,6 +63,11 @@ def test_letters_of_several_bytes_are_spelled_out_too(make_masked_lm: Callable[.
     assert unread_share(tokenizer, [" garden 我"]) == pytest.approx(1 / 7)
 
 
+def test_every_text_counts_the_same(pieces: Any) -> None:
+    """A few long keys are no script."""
+    assert unread_share(pieces, ["garden printer"] * 3 + ["zebra" * 50, "12345"]) == pytest.approx(0.25, abs=0.01)
+
+
 def test_a_sample_stands_for_many_texts() -> None:
     (note,) = notes_on_reading(None, ["<b>plain</b>", "plain"] * 10 * TEXTS_READ)
     assert abs(int(note.split("%")[0]) - 50) < 10

@@ -18,6 +18,7 @@ from coterie.methods.head import Head
 from coterie.methods.linear import LinearClassifier, learnt_groups, regression
 from coterie.methods.nearest_centre import NearestCentre
 from coterie.registry import model_class
+from coterie.vectors import unit_rows
 
 
 def blobs(std: float, rows: int = 400, k: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -41,6 +42,20 @@ def test_unused_centres_are_put_to_use() -> None:
     labels = np.where(truth == 3, 2, truth)
     answers = labels_of(NearestCentre.of_groups(points, labels, 7).probabilities(points))
     assert len(np.unique(answers)) == 7
+
+
+def test_as_many_groups_as_asked_where_means_fall_together() -> None:
+    """Whether a centre is used is a matter of rounding there, and must be that of the answers."""
+    for seed in range(140, 146):
+        random = np.random.default_rng(seed)
+        width = random.choice([8, 50, 100])
+        rows = unit_rows(random.normal(size=(30, width)).astype(np.float32))
+        rows = np.vstack([rows, rows])[random.permutation(60)]
+        k = int(random.integers(3, 26))
+        labels = random.integers(0, k, 60)
+        labels[:k] = np.arange(k)
+        answers = NearestCentre.of_groups(rows, labels, k).probabilities(rows).argmax(axis=1)
+        assert len(np.unique(answers)) == k
 
 
 def test_a_far_off_text_does_not_make_all_others_the_same() -> None:
