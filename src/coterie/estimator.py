@@ -149,6 +149,11 @@ class TextClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         try:
             return build(self.method, settings).fit(texts, n_clusters, progress)
         except TooFewDifferentError as error:
+            if self.method.startswith("lda+"):  # other numbers of topics tell other numbers of texts apart
+                raise InputError(
+                    f"texts: {n_clusters:,} groups were asked for, but as mixtures of {n_clusters:,} topics only "
+                    f"{error.found:,} texts can be told apart. Ask for fewer groups, or use another method."
+                ) from error
             why = why_alike(TransformerEncoder(settings.encoder), texts) if reads_encoder(self.method) else None
             if why is None:
                 raise

@@ -147,6 +147,13 @@ def test_fewer_different_vectors_than_groups_is_an_input_error() -> None:
         TextClusterer(4, method="tfidf+kmeans").fit(texts)
 
 
+def test_topics_that_tell_few_texts_apart_name_no_number() -> None:
+    """Another number of topics would tell another number of texts apart."""
+    texts = ["lamp sofa", "sofa lamp", "invoice rug", "rug invoice", "lamp, sofa", "rug, invoice"]
+    with pytest.raises(InputError, match=r"as mixtures of 6 topics only \d texts can be told apart. Ask for fewer"):
+        TextClusterer(6, method="lda+kmeans").fit(texts)
+
+
 def test_predicting_nothing_gives_nothing(demo_texts: list[str]) -> None:
     fitted = TextClusterer(3, method="tfidf+kmeans").fit(demo_texts[:30])
     assert fitted.predict([]).shape == (0,)
