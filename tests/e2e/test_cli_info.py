@@ -92,7 +92,7 @@ def test_methods(run_cli: Cli) -> None:
 def test_methods_as_a_table(run_cli: Cli) -> None:
     done = run_cli("methods")
     assert (done.code, done.err) == (0, "")
-    assert done.out.splitlines()[0].split() == ["method", "what", "it", "does", "from"]
+    assert done.out.splitlines()[0].split() == ["method", "from", "what", "it", "does"]
     assert "\ntfidf+kmeans " in done.out
 
 
