@@ -131,19 +131,21 @@ def _read_outs(cell: Cell, fit: Fit, k: int, data: LabelledTexts) -> dict[str, S
     import numpy as np
 
     from coterie.clusterers import KMeans
-    from coterie.methods.deep import TRAINED_HEAD
+    from coterie.methods.deep import TRAINED_HEAD, with_trained_encoder
     from coterie.methods.self_taught import TRAINED_NETWORK
     from coterie.methods.two_step import RESTARTS
 
     pooling = {name: value for name, value in cell.settings.items() if name == "pooling"}
     untrained = _fit(cell, "minilm+kmeans", k, data, set(), settings=pooling or None)
     found = {"untrained": _scores(data.labels, untrained.labels)}
-    for name, candidate in fit.candidates.items():
-        if name == TRAINED_HEAD:
-            found["head"] = _scores(data.labels, candidate.labels)
-        if name == TRAINED_HEAD or name.endswith(TRAINED_NETWORK):
-            groups = KMeans(k, n_init=RESTARTS, random_state=cell.seed).fit(candidate.vectors).labels_
-            found["kmeans"] = _scores(data.labels, np.asarray(groups))
+    if TRAINED_HEAD in fit.candidates:
+        found["head"] = _scores(data.labels, fit.candidates[TRAINED_HEAD].labels)
+    # A head that never learnt is left out; k-means may have been found on its encoder all the same.
+    having = (TRAINED_HEAD, with_trained_encoder("kmeans"), TRAINED_NETWORK)
+    vectors = next((one.vectors for name, one in fit.candidates.items() if name.endswith(having)), None)
+    if vectors is not None:
+        groups = KMeans(k, n_init=RESTARTS, random_state=cell.seed).fit(vectors).labels_
+        found["kmeans"] = _scores(data.labels, np.asarray(groups))
     return found
 
 

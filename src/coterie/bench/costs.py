@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from coterie.bench.plan import READ_OUTS
-from coterie.bench.table import METRICS, MISSING, Entry, Table, by_row, check_names, of_several_versions
+from coterie.bench.table import METRICS, MISSING, WITHOUT, Entry, Table, by_row, check_names, of_several_versions
 
 COLUMNS = ("data", *READ_OUTS, "was kept", "minutes", "peak MB", "seeds")
 MINUTES = COLUMNS.index("minutes")
@@ -70,8 +70,11 @@ def _scores(found: Sequence[dict[str, float] | None], metrics: Sequence[str]) ->
     if not scores:
         return ""
     values = {metric: [100 * entry[metric] for entry in scores] for metric in metrics}
-    means = " / ".join(f"{statistics.mean(values[metric]):.1f}" for metric in metrics)
-    return means + (f" ± {statistics.stdev(values[metrics[0]]):.1f}" if len(scores) > 1 else "")
+    text = " / ".join(f"{statistics.mean(values[metric]):.1f}" for metric in metrics)
+    if len(scores) > 1:
+        text += f" ± {statistics.stdev(values[metrics[0]]):.1f}"
+    without = len(found) - len(scores)
+    return f"{text} ({without} {WITHOUT})" if without else text
 
 
 def _kept(result: dict[str, Any]) -> str | None:

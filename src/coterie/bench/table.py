@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from coterie.bench.papers import PaperTable, paper_table
@@ -15,6 +15,8 @@ from coterie.errors import ConfigError
 
 METRICS = ("acc", "nmi", "ari", "purity", "ami", "nmi_arithmetic")
 MISSING = "missing"
+WITHOUT = "without"
+"""What seeds are called that were run and have no such read-out where others have: a head that never learnt."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,7 @@ class _Measured:
     """The results of one row and data set, over the seeds."""
 
     scores: Sequence[dict[str, float]] = ()
-    failed: int = 0
-    missing: int = 0
+    lost: Mapping[str, int] = field(default_factory=dict)
 
     def mean(self, metric: str) -> float:
         return statistics.mean(100 * entry[metric] for entry in self.scores)
@@ -52,7 +53,7 @@ class _Measured:
     @property
     def is_whole(self) -> bool:
         """Several seeds, and none of them lost."""
-        return len(self.scores) > 1 and self.failed + self.missing == 0
+        return len(self.scores) > 1 and not self.lost
 
 
 def build_table(results: Sequence[dict[str, Any]], metrics: Sequence[str], readout: str | None = None) -> Table:
@@ -120,10 +121,12 @@ def check_names(asked: Sequence[str], known: Sequence[str], what: str) -> None:
 
 
 def _measured(results: Sequence[Result], readout: str | None) -> _Measured:
-    counts = Counter(result["status"] for result in results)
     done = [result for result in results if result["status"] == "done"]
-    scores = [score_of(result, readout or Cell(**result["cell"]).readout) for result in done]
-    return _Measured([own for own in scores if own is not None], counts["failed"], counts[MISSING])
+    read = [score_of(result, readout or Cell(**result["cell"]).readout) for result in done]
+    scores = [own for own in read if own is not None]
+    counts = Counter(result["status"] for result in results)
+    lost = {"failed": counts["failed"], MISSING: counts[MISSING], WITHOUT: len(read) - len(scores) if scores else 0}
+    return _Measured(scores, {what: count for what, count in lost.items() if count})
 
 
 def score_of(result: dict[str, Any], readout: str) -> dict[str, float] | None:
@@ -139,11 +142,11 @@ def _text(measured: dict[tuple[str, str], _Measured], row: str, name: str, metri
     """Empty where nothing was planned, or where the method has no such read-out."""
     found = measured.get((row, name), _Measured())
     if not found.scores:
-        return "failed" if found.failed else MISSING if found.missing else ""
+        return next(iter(found.lost), "")
     spread = found.spread(metric)
     text = f"{found.mean(metric):.1f}" + (f" ± {spread:.1f}" if spread is not None else "")
-    lost = [f"{count} {what}" for count, what in ((found.failed, "failed"), (found.missing, MISSING)) if count]
-    return f"{text} ({', '.join(lost)})" if lost else text
+    lost = ", ".join(f"{count} {what}" for what, count in found.lost.items())
+    return f"{text} ({lost})" if lost else text
 
 
 def _ahead(measured: dict[tuple[str, str], _Measured], rows: dict[str, None], name: str, metric: str) -> str | None:

@@ -106,9 +106,9 @@ class Deep:
     ) -> tuple[dict[str, Fit], Matrix]:
         """The groups by `init` with the trained encoder, those by k-means if they are read too, and the space now."""
         fit, space = self._groups_by(features, texts, n_clusters, progress)
-        found = {_trained(self.settings.init): fit}
-        if self.model.reads_kmeans and _trained("kmeans") not in found:
-            found[_trained("kmeans")] = self._kmeans(features, texts, n_clusters, progress)
+        found = {with_trained_encoder(self.settings.init): fit}
+        if self.model.reads_kmeans and with_trained_encoder("kmeans") not in found:
+            found[with_trained_encoder("kmeans")] = self._kmeans(features, texts, n_clusters, progress)
         return found, space
 
     @property
@@ -119,11 +119,11 @@ class Deep:
         outvotes the words when the two views are put side by side again, and its space praises what comes of it.
         """
         init = self.settings.init
-        return None if init == "two-view" and self.model.draws_together else _trained(init)
+        return None if init == "two-view" and self.model.draws_together else with_trained_encoder(init)
 
     def _published(self, candidates: Collection[str]) -> str | None:
         """The paper's own read-out, if training came to one."""
-        names = [_trained("kmeans"), TRAINED_HEAD] if self.model.reads_kmeans else [TRAINED_HEAD]
+        names = [with_trained_encoder("kmeans"), TRAINED_HEAD] if self.model.reads_kmeans else [TRAINED_HEAD]
         return next((name for name in names if name in candidates), None)
 
     def _groups_by(
@@ -307,7 +307,7 @@ def filled_up(labels: Labels, vectors: Matrix, n_clusters: int) -> Labels:
     return labels
 
 
-def _trained(init: str) -> str:
+def with_trained_encoder(init: str) -> str:
     """What the candidate is called that is made as this start is, with the trained encoder."""
     return f"{init}, trained encoder"
 

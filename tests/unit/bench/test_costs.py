@@ -51,6 +51,11 @@ def test_mean_spread_and_cost() -> None:
     assert lines(results[:1], ["nmi"])[0][2] == "25.0"
 
 
+def test_seeds_without_a_read_out_are_counted() -> None:
+    with_head = [cell("tweet", seed, readouts=["kept", "head"]) for seed in (0, 1)]
+    assert lines([*with_head, cell("tweet", 2)], ["acc"])[0][2:4] == ["50.0 ± 0.0", "60.0 ± 0.0 (1 without)"]
+
+
 def test_what_was_kept_may_differ_by_seed() -> None:
     assert lines([cell("tweet", 0), cell("tweet", 1, kept="trained head")])[0][6] == "start, trained head"
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coterie import estimator
 from coterie.bench import cell as cell_module
 from coterie.bench import runner
 from coterie.bench.cell import _is_trained, run_cell, strict_json
@@ -24,8 +25,9 @@ from coterie.bench.data import LabelledTexts
 from coterie.bench.plan import Cell, Plan, read_plan
 from coterie.bench.runner import read_cell, read_cells, run_plan
 from coterie.errors import ConfigError, ModelFormatError
+from coterie.estimator import TextClusterer
 from coterie.methods.base import Fit
-from coterie.methods.deep import TRAINED_HEAD
+from coterie.methods.deep import TRAINED_HEAD, with_trained_encoder
 from coterie.methods.nearest_centre import NearestCentre
 from coterie.persist import environment
 from coterie.persist.environment import code_digest
@@ -385,6 +387,31 @@ def test_read_outs_are_of_the_candidates_they_name(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(cell_module, "_fit", lambda *args, **options: made([0, 1, 0, 1], [0, 1, 0, 1]))
     found = cell_module._read_outs(Cell("aecl", "tweet"), fit, 2, LabelledTexts(list("aabb"), list("wxyz")))
     assert {name: scores["acc"] for name, scores in found.items()} == {"untrained": 0.5, "head": 0.75, "kmeans": 1.0}
+    # Without a head, what k-means finds on the trained encoder is still there.
+    fit.candidates = {with_trained_encoder("kmeans"): made([0, 0, 1, 0], [0, 0, 1, 1])}
+    found = cell_module._read_outs(Cell("clusterbert", "tweet"), fit, 2, LabelledTexts(list("aabb"), list("wxyz")))
+    assert {name: scores["acc"] for name, scores in found.items()} == {"untrained": 0.5, "kmeans": 1.0}
+
+
+def test_a_cell_is_fitted_with_its_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The papers' plans name the papers' encoders, and an ablation how they are pooled: the untrained one's too."""
+    asked = []
+
+    class Asked(TextClusterer):
+        def fitted(self, *_: Any, **__: Any) -> Any:
+            asked.append((self.method, self.encoder, self.settings))
+            made = SimpleNamespace(labels=np.array([0, 1]), evidence=[], history=[], vectors=np.eye(2), candidates={})
+            made.candidates = {TRAINED_HEAD: made}
+            return made
+
+    monkeypatch.setattr(estimator, "TextClusterer", Asked)
+    monkeypatch.setattr(cell_module, "_texts", lambda cell: LabelledTexts(["a", "b"], ["x", "y"]))
+    result = run_cell(Cell("uft", "trec6", encoder="bert-base-uncased", settings={"pooling": "cls", "epochs": 1}))
+    assert result["status"] == "done", result
+    assert asked == [
+        ("uft", "bert-base-uncased", {"pooling": "cls", "epochs": 1}),
+        ("minilm+kmeans", "bert-base-uncased", {"pooling": "cls"}),
+    ]
 
 
 def test_other_files_of_the_folder_are_left_alone(tmp_path: Path) -> None:

@@ -102,6 +102,20 @@ def test_a_row_that_lost_seeds_is_not_ahead(what: str) -> None:
     assert ahead([*results, lost("B", "tweet", 2, what)]) == ["A"]
 
 
+def test_a_seed_without_the_read_out_is_a_lost_one() -> None:
+    """A head that never learnt is left out: what the others have is no mean of all."""
+    results = [
+        done(name, "tweet", seed, 0.5, others={"head": acc + seed / 100}, readout="head")
+        for name, acc in (("A", 0.8), ("B", 0.5))
+        for seed in (0, 1)
+    ]
+    assert texts(results) == {"A": ["80.5 ± 0.7"], "B": ["50.5 ± 0.7"]}
+    assert ahead(results) == ["A"]
+    headless = done("A", "tweet", 2, 0.2, readout="head", others={"untrained": 0.1})
+    assert texts([*results, headless])["A"] == ["80.5 ± 0.7 (1 without)"]
+    assert ahead([*results, headless]) == []
+
+
 def test_nobody_is_ahead_alone() -> None:
     assert ahead([done("A", "tweet", 0, 0.6), done("A", "tweet", 1, 0.7)]) == []
 

@@ -108,7 +108,10 @@ def test_an_encoder_without_a_mask_token_is_refused(tiny_bert: Path, corpus: lis
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 def test_a_checkpoint_with_a_head_is_used_with_it(folders: dict[str, Path], texts: list[str], family: str) -> None:
     model, _ = joined(folders[family], texts)
-    assert [phase.name for phase in model.phases()] == ["joint"]
+    (joint,) = model.phases()
+    assert joint.name == "joint"
+    # (1): both parts weigh the same, (2) as the sum over a batch of the published size.
+    assert joint.weights == {"cluster": 16.0, "masked": 1.0}
     assert model.masked is not None
     assert model.masked.head.published
 
@@ -148,6 +151,35 @@ def test_held_out_texts_teach_the_head_nothing(folders: dict[str, Path], texts: 
     assert found.tolist() == [False] * int(marks.counts[rows[0]]) + [True] * int(marks.counts[rows[1]])
     only_aside = model.losses(Batch(read, aside, Workers(), [0]), model.phases()[0])
     assert only_aside["masked"].item() == 0
+
+
+def test_what_a_new_head_tells_is_counted_in_the_texts_held_out(folders: dict[str, Path], texts: list[str]) -> None:
+    """A head that always says the same word is right as often as that word is hidden there."""
+    model, read = joined(folders["bare bert"], texts)
+    assert model.masked is not None
+    marks, aside, head = model.masked.marks[0], model.masked.held_out.numpy(), model.masked.head
+    hidden_there = marks.ids[np.repeat(aside, marks.counts)]
+    hidden_elsewhere = marks.ids[np.repeat(~aside, marks.counts)]
+    for column, word in enumerate(head.vocabulary.tolist()):
+        torch.nn.init.zeros_(head.tied.bias)
+        head.tied.bias.data[column] = 1e6
+        assert model.masked.accuracy() == pytest.approx((hidden_there == word).mean())
+    shares = [[(ids == word).mean() for word in head.vocabulary.tolist()] for ids in (hidden_there, hidden_elsewhere)]
+    assert np.abs(np.subtract(*shares)).max() > 0.02, "or it would not matter where it is counted"
+    survey = model.survey(read.encode_all(), model.phases()[0])
+    assert survey == {"held_out": model.masked.accuracy()}
+
+
+def test_a_new_head_begins_with_no_place_that_is_held_out(
+    folders: dict[str, Path], texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[torch.Tensor] = []
+    monkeypatch.setattr(CorpusHead, "begin", lambda self, states, ids: seen.append(states))
+    model, _ = joined(folders["bare bert"], texts)
+    assert model.masked is not None
+    assert len(model.masked.held_out_states) > 0
+    apart = torch.cdist(model.masked.held_out_states, seen[0]).min(dim=1).values
+    assert apart.min() > 1e-4
 
 
 def test_a_new_head_reads_so_many_places_at_once_whatever_the_length_of_the_texts(
