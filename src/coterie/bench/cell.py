@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coterie.bench.data import LabelledTexts, digests, load, load_file
-from coterie.bench.plan import STAGES, Cell
+from coterie.bench.plan import STAGES, WITH_SECOND_STEPS, Cell
 from coterie.errors import CoterieError, InputError
 
 if TYPE_CHECKING:
     from coterie.methods.base import Fit
-    from coterie.types import Labels, Watch
+    from coterie.types import Labels, Matrix, Watch
 
 RUNNER_GONE = 3
 MADE_ONCE = ("encoding", "training (ae)", "training (ae,", "training (kate)")
@@ -59,6 +59,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
 
 
 def _measured(cell: Cell) -> dict[str, Any]:
+    from coterie.bench.second_steps import second_steps
     from coterie.bench.stages import Stages, taken_out
     from coterie.engine.loop import RESUMED
     from coterie.memory import peak_memory_mb
@@ -75,6 +76,10 @@ def _measured(cell: Cell) -> dict[str, Any]:
     scores = {"kept": _scores(data.labels, fit.labels)}
     if _is_trained(cell.method, fit):
         scores |= _read_outs(cell, fit, k, data)
+    if cell.keep == WITH_SECOND_STEPS:
+        vectors = fit.vectors if (trained := _trained_vectors(fit)) is None else trained
+        groups = second_steps(data.texts, vectors, k, cell)
+        scores |= {name: _scores(data.labels, labels) for name, labels in groups.items()}
     return {
         "rows": len(data.texts),
         "k": k,
@@ -131,8 +136,7 @@ def _read_outs(cell: Cell, fit: Fit, k: int, data: LabelledTexts) -> dict[str, S
     import numpy as np
 
     from coterie.clusterers import KMeans
-    from coterie.methods.deep import TRAINED_HEAD, with_trained_encoder
-    from coterie.methods.self_taught import TRAINED_NETWORK
+    from coterie.methods.deep import TRAINED_HEAD
     from coterie.methods.two_step import RESTARTS
 
     pooling = {name: value for name, value in cell.settings.items() if name == "pooling"}
@@ -140,13 +144,20 @@ def _read_outs(cell: Cell, fit: Fit, k: int, data: LabelledTexts) -> dict[str, S
     found = {"untrained": _scores(data.labels, untrained.labels)}
     if TRAINED_HEAD in fit.candidates:
         found["head"] = _scores(data.labels, fit.candidates[TRAINED_HEAD].labels)
-    # A head that never learnt is left out; k-means may have been found on its encoder all the same.
-    having = (TRAINED_HEAD, with_trained_encoder("kmeans"), TRAINED_NETWORK)
-    vectors = next((one.vectors for name, one in fit.candidates.items() if name.endswith(having)), None)
-    if vectors is not None:
+    if (vectors := _trained_vectors(fit)) is not None:
         groups = KMeans(k, n_init=RESTARTS, random_state=cell.seed).fit(vectors).labels_
         found["kmeans"] = _scores(data.labels, np.asarray(groups))
     return found
+
+
+def _trained_vectors(fit: Fit) -> Matrix | None:
+    """None where nothing was trained."""
+    from coterie.methods.deep import TRAINED_HEAD, with_trained_encoder
+    from coterie.methods.self_taught import TRAINED_NETWORK
+
+    # A head that never learnt is left out; k-means may have been found on its encoder all the same.
+    having = (TRAINED_HEAD, with_trained_encoder("kmeans"), TRAINED_NETWORK)
+    return next((one.vectors for name, one in fit.candidates.items() if name.endswith(having)), None)
 
 
 def _texts(cell: Cell) -> LabelledTexts:

@@ -6,11 +6,11 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from coterie.bench.plan import READ_OUTS
+from coterie.bench.plan import READ_OUTS, SECOND_STEPS
 from coterie.bench.table import METRICS, MISSING, WITHOUT, Entry, Table, by_row, check_names, of_several_versions
 
-COLUMNS = ("data", *READ_OUTS, "was kept", "minutes", "peak MB", "seeds")
-MINUTES = COLUMNS.index("minutes")
+COSTS = ("was kept", "minutes", "peak MB", "seeds")
+MINUTES = COSTS.index("minutes") - len(COSTS)
 MADE, STOPPED, UNLIKE = "*", "†", "‡"
 NOTE = (
     "Percent, {scores}: mean over the seeds, ± the standard deviation of the first. kept: what fit gives; "
@@ -18,6 +18,7 @@ NOTE = (
     "untrained: k-means on the encoder as it was. "
     "Minutes are the mean, peak memory is the largest."
 )
+STEPS_NOTE = "umap+kmeans, idec, umap+idec: what these make of the vectors that the model reads in the end."
 MARKS = {
     MADE: f"{MADE} Vectors had to be made that the cache has the next time.",
     STOPPED: f"{STOPPED} A run was stopped and went on later: only the minutes since then are counted.",
@@ -30,23 +31,26 @@ def cost_table(results: Sequence[dict[str, Any]], metrics: Sequence[str]) -> Tab
     check_names(metrics, METRICS, "score")
     entries = by_row(results)
     run = {where: found for where, found in entries.items() if any(result["status"] != MISSING for result in found)}
-    rows = [(name, [Entry(data), *_entries(found, metrics)]) for (name, data), found in run.items()]
+    scored = {readout for found in run.values() for result in found for readout in result.get("scores", ())}
+    readouts = [*READ_OUTS, *(readout for readout in SECOND_STEPS if readout in scored)]
+    rows = [(name, [Entry(data), *_entries(found, metrics, readouts)]) for (name, data), found in run.items()]
     missing = sum(result["status"] == MISSING for result in results)
     waiting = [f"Not run yet: {missing:,} of {len(results):,} cells."] if missing else []
     marks = [text for mark, text in MARKS.items() if any(mark in entries[MINUTES].text for _, entries in rows)]
-    notes = [NOTE.format(scores=" / ".join(metrics)), *marks, *of_several_versions(run), *waiting]
-    return Table(list(COLUMNS), rows, [], notes)
+    steps = [STEPS_NOTE] if len(readouts) > len(READ_OUTS) else []
+    notes = [NOTE.format(scores=" / ".join(metrics)), *steps, *marks, *of_several_versions(run), *waiting]
+    return Table(["data", *readouts, *COSTS], rows, [], notes)
 
 
-def _entries(results: Sequence[dict[str, Any]], metrics: Sequence[str]) -> list[Entry]:
+def _entries(results: Sequence[dict[str, Any]], metrics: Sequence[str], readouts: Sequence[str]) -> list[Entry]:
     done = [result for result in results if result["status"] == "done"]
     lost = [status for status in ("failed", MISSING) if any(result["status"] == status for result in results)]
     if not done:
-        return [Entry(lost[0]), *(Entry("") for _ in COLUMNS[2:])]
+        return [Entry(lost[0]), *(Entry("") for _ in (*readouts[1:], *COSTS))]
     minutes = statistics.mean(result["seconds"] for result in done) / 60
     counted = ", ".join([str(len(done)), *(f"others {status}" for status in lost)])
     return [
-        *(Entry(_scores([result["scores"].get(readout) for result in done], metrics)) for readout in READ_OUTS),
+        *(Entry(_scores([result["scores"].get(readout) for result in done], metrics)) for readout in readouts),
         Entry(", ".join(dict.fromkeys(filter(None, map(_kept, done))))),
         Entry(f"{minutes:.1f}{''.join(_marks(done))}"),
         Entry(f"{max(result['peak_memory_mb'] for result in done):,}"),

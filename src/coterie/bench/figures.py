@@ -20,8 +20,11 @@ SCORES = {
     "nmi": ("NMI", "percent"),
     "silhouette": ("Silhouette", ""),
     "dunn": ("Dunn index", ""),
+    "map": ("MAP", "percent"),
+    "mrr": ("MRR", "percent"),
 }
-PERCENT = ("acc", "nmi")
+OF_GROUPS = ("acc", "nmi")
+PERCENT = tuple(name for name, (_, unit) in SCORES.items() if unit == "percent")
 SETTINGS = {
     "lambda1": "λ1",
     "lambda2": "λ2",
@@ -106,7 +109,7 @@ def _how_many(one: Measured, groups: Sequence[str]) -> str:
 
 
 def stages(cells: Cells) -> list[Figure]:
-    """Silhouette and Dunn index of k-means on the vectors, and where they were kept ACC and NMI, by stage."""
+    """Silhouette and Dunn index of k-means on the vectors, and where they were kept ACC, NMI, MAP and MRR, by stage."""
     figures = []
     for method, own in grouped(_not_varied(cells), lambda one: one.cell.method).items():
         found = [(one, scores) for one in own if (scores := _stage_scores(one))]
@@ -169,7 +172,7 @@ def labels(cells: Cells) -> list[Figure]:
     """How the labels that are taught stand by the true groups, by epoch."""
     figures = []
     for own in _ways(cells):
-        panels = [panel for metric in PERCENT for panel in _by_epochs(own, ("taught", metric), *SCORES[metric])]
+        panels = [panel for metric in OF_GROUPS for panel in _by_epochs(own, ("taught", metric), *SCORES[metric])]
         if panels:
             about = ("labels", own[0].cell.method, own[0].name)
             notes = [f"{own[0].title}; argmax of the soft labels by the true groups; {_extent(own)}"]
@@ -210,7 +213,7 @@ def sweeps(cells: Cells) -> list[Figure]:
         shown = SETTINGS.get(setting, setting)
         panels = [
             Curves(SCORES[metric][0], shown, SCORES[metric][1], lines, [_plain(value) for value in values])
-            for metric in PERCENT
+            for metric in OF_GROUPS
             if (lines := _lines([(one, _at_value(one, setting, values, metric)) for one in own]))
         ]
         if panels:

@@ -20,7 +20,7 @@ PUBLISHED = {
     "maps uft": "UFT, Figure 2",
     "maps clusterbert": "ClusterBERT, Figure 1",
     "stages deccrl": "DECCRL, Figure 3",
-    "stages clusterbert": "ClusterBERT, Figure 3",
+    "stages clusterbert": "ClusterBERT, Figures 3 and 4",
     "similarity aecl": "AECL, Figure 6",
     "sweeps aecl lambda1": "AECL, Figure 7",
     "sweeps aecl lambda2": "AECL, Figure 7",

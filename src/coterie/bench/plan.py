@@ -10,7 +10,8 @@
     paper = "aecl:3"                  # the published table to stand beside
     settings = { ablation = "no-ic" }
     vary = { lambda1 = [0, 5, 10] }   # each value of each of these in a run of its own, the others as they are
-    keep = "stages"                   # for figures: how the texts lie before training and after each phase
+    keep = "stages"                   # for figures: how the texts lie before training and after each phase; or
+                                      # "second-steps": what UMAP and IDEC make of the vectors in the end
 
 TOML has no null: the word "none" stands for it among settings, as in `coterie fit --set crl=none`.
 
@@ -39,10 +40,11 @@ Result = dict[str, Any]
 """What the file of a cell holds."""
 READ_OUTS = ("kept", "head", "kmeans", "untrained")
 """The labels that a method ends with; those of a trained head; k-means on the trained and on the untrained encoder."""
+SECOND_STEPS = ("umap+kmeans", "idec", "umap+idec")
+"""Other ways to groups from the vectors that the model reads in the end, where a plan keeps them."""
 
-
-STAGES = "stages"
-KEEPABLE = (STAGES,)
+STAGES, WITH_SECOND_STEPS = "stages", "second-steps"
+KEEPABLE = (STAGES, WITH_SECOND_STEPS)
 UNUSUAL = ("k", "rows", "encoder", "views", "word_vectors")
 """Without these in its name, a row would take different ways of running for seeds of one."""
 DIGITS = 10
@@ -212,7 +214,7 @@ def _check_names(cell: Cell) -> None:
         random_state=cell.seed,
         own=cell.settings,
         views=[[] for _ in wordings],
-        watch=(lambda vectors: {}) if cell.keep else None,
+        watch=(lambda vectors: {}) if cell.keep == STAGES else None,
     )
     build(cell.method, settings)
 
@@ -238,10 +240,14 @@ def _check_run(run: dict[str, Any], where: str) -> None:
             raise ConfigError(
                 f"{where}: {data!r} does not name a file: give file, text and label, the last two columns"
             )
-    if run.get("readout", "kept") not in READ_OUTS:
-        raise ConfigError(f"{where}: readout = {run['readout']!r} is not known: use one of {', '.join(READ_OUTS)}")
+    readout = run.get("readout", "kept")
+    if readout not in (*READ_OUTS, *SECOND_STEPS):
+        known_ones = ", ".join((*READ_OUTS, *SECOND_STEPS))
+        raise ConfigError(f"{where}: readout = {readout!r} is not known: use one of {known_ones}")
     if run.get("keep", STAGES) not in KEEPABLE:
-        raise ConfigError(f"{where}: keep = {run['keep']!r} is not known: use {', '.join(KEEPABLE)}")
+        raise ConfigError(f"{where}: keep = {run['keep']!r} is not known: use {' or '.join(KEEPABLE)}")
+    if readout in SECOND_STEPS and run.get("keep") != WITH_SECOND_STEPS:
+        raise ConfigError(f"{where}: readout = {readout!r} needs keep = {WITH_SECOND_STEPS!r}: add it")
     if not all(isinstance(values, list) and values for values in run.get("vary", {}).values()):
         raise ConfigError(f"{where}: `vary` does not fit: give a list of values for each setting")
 

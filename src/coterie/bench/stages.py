@@ -1,4 +1,5 @@
-"""What a cell keeps of the stages of a training, for the figures: where the texts lie, and how k-means groups them."""
+"""What a cell keeps of the stages of a training, for the figures: where the texts lie, how k-means groups them, and
+whether texts of a class find each other."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ DECIMALS = 4
 
 
 class Stages:
-    """Watches a training: a map of the texts, and k-means on their vectors by shape and by the true groups.
+    """Watches a training: a map of the texts, k-means on their vectors by shape and by the true groups, and MAP and MRR
+    where every text asks for those of its class.
 
     It goes through the history, so that a training which was killed and resumed has all of its stages. `seconds` is
     what the looking took.
@@ -46,11 +48,21 @@ class Stages:
         from coterie.clusterers import KMeans
         from coterie.metrics.external import external_scores
         from coterie.metrics.internal import finite, internal_scores
+        from coterie.metrics.retrieval import same_class_retrieval
 
         groups = np.asarray(KMeans(self.k, n_init=RESTARTS, random_state=self.seed).fit(vectors).labels_)
-        by_truth = external_scores([self.truth[row] for row in rows.tolist()], groups.tolist())
-        scores = {"acc": by_truth["acc"], "nmi": by_truth["nmi"], **internal_scores(vectors, groups)}
-        return finite(scores)
+        truth = [self.truth[row] for row in rows.tolist()]
+        by_truth = external_scores(truth, groups.tolist())
+        found = same_class_retrieval(vectors, np.unique(truth, return_inverse=True)[1])
+        return finite(
+            {
+                "acc": by_truth["acc"],
+                "nmi": by_truth["nmi"],
+                **internal_scores(vectors, groups),
+                "map": found.map,
+                "mrr": found.mrr,
+            }
+        )
 
 
 def taken_out(history: list[dict[str, Any]], truth: Sequence[str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coterie.bench.papers import PaperTable, paper_table
-from coterie.bench.plan import READ_OUTS, Cell, Result, check_rows
+from coterie.bench.plan import READ_OUTS, SECOND_STEPS, Cell, Result, check_rows
 from coterie.data.messages import nearest
 from coterie.errors import ConfigError
 
@@ -62,7 +62,7 @@ def build_table(results: Sequence[dict[str, Any]], metrics: Sequence[str], reado
     `readout` is the one to show; where left open, that of each cell's plan.
     """
     check_names(metrics, METRICS, "score")
-    check_names([readout] if readout else [], READ_OUTS, "read-out")
+    check_names([readout] if readout else [], (*READ_OUTS, *SECOND_STEPS), "read-out")
     entries = by_row(results)
     measured = {where: _measured(own, readout) for where, own in entries.items()}
     names, sets = (dict.fromkeys(where[part] for where in entries) for part in (0, 1))
@@ -93,8 +93,8 @@ def by_row(results: Sequence[Result]) -> dict[tuple[str, str], list[Result]]:
     entries: dict[tuple[str, str], dict[int, Result]] = defaultdict(dict)
     for cell, result in zip(cells, results, strict=True):
         own = entries[cell.row, cell.data_name]
-        # The same fit, once with its stages kept and once without.
-        if cell.seed not in own or own[cell.seed]["status"] != "done":
+        # The same fit may be there with its stages or second steps kept and without.
+        if cell.seed not in own or len(result.get("scores", ())) > len(own[cell.seed].get("scores", ())):
             own[cell.seed] = result
     return {where: list(own.values()) for where, own in entries.items()}
 

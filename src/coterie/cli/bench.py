@@ -87,7 +87,9 @@ def table(
     folders: Annotated[list[Path], typer.Argument(help="Folders that `coterie bench run` has written.")],
     format: Annotated[Format, typer.Option(help="What to print.")] = Format.MARKDOWN,
     metrics: Annotated[str, typer.Option(help="Which scores, as acc,nmi,ari,purity.")] = "acc,nmi",
-    readout: Annotated[str | None, typer.Option(help="kept, head, kmeans or untrained; the plan's by default.")] = None,
+    readout: Annotated[
+        str | None, typer.Option(help="kept, head, kmeans, untrained, umap+kmeans…; the plan's by default.")
+    ] = None,
     costs: Annotated[
         bool, typer.Option("--costs", help="A line for each data set instead: every read-out, minutes and memory.")
     ] = False,

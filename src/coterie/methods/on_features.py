@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from torch import nn
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FeatureSettings(TrainedSettings):
-    """`features`: what every text is turned into, by the names of the methods in two steps."""
+    """`features`: what every text is turned into, by the names of the methods in two steps; `pooling`: of the encoder,
+    as there."""
 
     features: FeatureName = "minilm"
+    pooling: Literal["mean", "cls"] | None = None
 
 
 class DeepOnFeatures(Deep):

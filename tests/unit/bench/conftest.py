@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,3 +44,17 @@ def epochs(phase: str, *entries: dict[str, Any]) -> list[dict[str, Any]]:
 def history() -> Callable[..., list[dict[str, Any]]]:
     """history("joint", {...}, {...}) -> an entry for each epoch of the phase."""
     return epochs
+
+
+@pytest.fixture
+def texts_file(tmp_path: Path) -> dict[str, str]:
+    """Forty texts about two things, the first of them three times."""
+    words = {"bread": "flour yeast dough oven crust", "train": "platform ticket carriage rail conductor"}
+    lines = [
+        f"{theme},the {listed.split()[row % 5]} and the {listed.split()[(row + row // 5 + 1) % 5]} of {theme} {row}"
+        for row in range(20)
+        for theme, listed in words.items()
+    ]
+    path = tmp_path / "tiny.csv"
+    path.write_text("theme,message\n" + "\n".join([*lines[:1] * 3, *lines[1:]]) + "\n", encoding="utf-8")
+    return {"file": str(path), "text": "message", "label": "theme"}

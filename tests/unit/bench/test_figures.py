@@ -130,7 +130,8 @@ def test_stages_take_the_last_epoch_of_each_phase(result: Make, history: Make) -
         *history("clustering", {"silhouette": 0.2, "dunn": 0.3}, {"silhouette": 0.4, "dunn": 0.5}),
         *history("hardening", {"silhouette": 0.6, "dunn": 0.7}),
     ]
-    kept = {"labels": ["a"], "stages": [{"phase": "start", "epoch": 0, "points": [[0, 0]], "acc": 0.5, "nmi": 0.25}]}
+    scores = {"acc": 0.5, "nmi": 0.25, "map": 0.125, "mrr": 0.75}
+    kept = {"labels": ["a"], "stages": [{"phase": "start", "epoch": 0, "points": [[0, 0]], **scores}]}
     cells = [
         result(
             Cell("clusterbert", "bbc", label="no reconstruction", rows=50, settings={"ablation": "no-reconstruction"}),
@@ -141,9 +142,9 @@ def test_stages_take_the_last_epoch_of_each_phase(result: Make, history: Make) -
         result(Cell("clusterbert", "bbc", label="ClusterBERT", settings={"rounds": 1}, varied="rounds"), history=told),
     ]
     (figure,) = figures.stages(measured(cells))
-    assert "ClusterBERT, Figure 3" in figure.title
+    assert "ClusterBERT, Figures 3 and 4" in figure.title
     by_title = {panel.title: panel for panel in curves(figure)}
-    assert list(by_title) == ["ACC", "NMI", "Silhouette", "Dunn index"]
+    assert list(by_title) == ["ACC", "NMI", "Silhouette", "Dunn index", "MAP", "MRR"]
     # The number of texts is said once, as both ways have it.
     assert "50 texts of a set at most" in figure.notes[0]
     assert by_title["Silhouette"].x_names == ["start", "clustering", "hardening"]
@@ -151,7 +152,8 @@ def test_stages_take_the_last_epoch_of_each_phase(result: Make, history: Make) -
     assert [(point.x, point.y) for point in lines["bbc, ClusterBERT"].points] == [(0, 0.1), (1, 0.4), (2, 0.6)]
     assert [(point.x, point.y) for point in lines["bbc, no reconstruction"].points] == [(2, 0.0)]
     assert [point.x for point in named(by_title["Dunn index"])["bbc, ClusterBERT"].points] == [1, 2]
-    assert [point.y for point in by_title["ACC"].lines[0].points] == [50]
+    shown = {title: by_title[title].lines[0].points[0].y for title in ("ACC", "NMI", "MAP", "MRR")}
+    assert shown == {"ACC": 50, "NMI": 25, "MAP": 12.5, "MRR": 75}
 
 
 def test_ways_that_differ_in_the_number_of_texts_say_so(result: Make, history: Make) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,12 @@ from coterie.bench.plan import Cell
 from coterie.bench.stages import MOST_POINTS, Stages, taken_out
 
 
-def test_a_stage_is_a_map_and_four_scores() -> None:
-    """Two far groups of three points, of which one text is in the other group by the truth: 5 of 6 are right."""
+def test_a_stage_is_a_map_and_six_scores() -> None:
+    """Two far groups of three points, of which one text is in the other group by the truth: 5 of 6 are right.
+
+    The text in the wrong group finds its own last, at ranks 3 to 5, and by the row at right angles to all of the first
+    group it is found last, with all of them as far; the middle one of the first group has it nearest, by 0.1 degrees.
+    """
     vectors = np.array([[0, 1, 0], [0, 1, 0.1], [0, 1, 0.2], [5, 0, 0], [5, 0, 0.1], [5, 0, 0.2]], dtype=np.float32)
     rows = np.array([1, 2, 4, 5, 6, 9])
     truth = ["?", "a", "a", "?", "b", "b", "b", "?", "?", "b"]
@@ -25,6 +28,9 @@ def test_a_stage_is_a_map_and_four_scores() -> None:
     assert found["silhouette"] > 0.9
     # The nearest two of different groups are sqrt(25 + 1) apart, the farthest two of one 0.2.
     assert found["dunn"] == pytest.approx(26**0.5 / 0.2, rel=1e-4)
+    in_wrong_group, at_right_angles = (1 / 3 + 2 / 4 + 3 / 5) / 3, (1 + 1 + 3 / 5) / 3
+    assert found["map"] == pytest.approx((1 + 1 / 2 + in_wrong_group + at_right_angles + 1 + 1) / 6)
+    assert found["mrr"] == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 + 1 + 1) / 6)
     assert found["rows"] == rows.tolist()
     assert np.shape(found["points"]) == (6, 2)
     assert stages.seconds > 0
@@ -54,20 +60,6 @@ def test_taken_out_of_the_history() -> None:
     assert kept["stages"] == [{"phase": "start", "epoch": 0, **points}, {"phase": "joint", "epoch": 2, **points}]
     assert all("watched" not in entry for entry in history)
     assert taken_out([], []) == {"labels": [], "stages": []}
-
-
-@pytest.fixture
-def texts_file(tmp_path: Path) -> dict[str, str]:
-    """Forty texts about two things, the first of them three times."""
-    words = {"bread": "flour yeast dough oven crust", "train": "platform ticket carriage rail conductor"}
-    lines = [
-        f"{theme},the {listed.split()[row % 5]} and the {listed.split()[(row + row // 5 + 1) % 5]} of {theme} {row}"
-        for row in range(20)
-        for theme, listed in words.items()
-    ]
-    path = tmp_path / "tiny.csv"
-    path.write_text("theme,message\n" + "\n".join([*lines[:1] * 3, *lines[1:]]) + "\n", encoding="utf-8")
-    return {"file": str(path), "text": "message", "label": "theme"}
 
 
 def test_a_cell_keeps_its_stages(texts_file: dict[str, str]) -> None:

@@ -52,6 +52,13 @@ def test_a_seed_counts_once_with_its_stages_kept_or_not() -> None:
 
 
 @pytest.mark.parametrize("step", [1, -1])
+def test_of_the_two_the_one_with_more_read_outs_counts(step: int) -> None:
+    plain, further = done("A", "tweet", 0, 0.5), done("A", "tweet", 0, 0.5, keep="second-steps")
+    further["scores"]["idec"] = {"acc": 0.25}
+    assert texts([plain, further][::step], readout="idec") == {"A": ["25.0"]}
+
+
+@pytest.mark.parametrize("step", [1, -1])
 def test_of_the_two_what_was_run_counts(step: int) -> None:
     waiting = {"cell": Cell("m", "tweet", 0, label="A", keep="stages").as_json(), "status": "missing"}
     assert texts([done("A", "tweet", 0, 0.5), waiting][::step]) == {"A": ["50.0"]}

@@ -41,6 +41,21 @@ def test_any_features_are_read_saved_and_read_again(
     np.testing.assert_array_equal(TextClusterer.load(tmp_path / "model").predict_proba(corpus), model.probabilities_)
 
 
+@pytest.mark.parametrize("features", ["minilm", "tsdae"])
+def test_pooling_is_that_of_the_features(
+    features: str, tiny_bert: Path, corpus: list[str], own_folder: Path, head_kept: None, tmp_path: Path
+) -> None:
+    """What is read is the first token's state, and it is again when the model has been loaded."""
+    options: dict[str, Any] = {"method": "dec", "encoder": str(tiny_bert)}
+    own = {**SHORT, "features": features, "pooling": "cls"}
+    model = TextClusterer(3, settings=own, **options).fit(corpus)
+    assert model.features_.pooling == "cls"
+    model.save(tmp_path / "model")
+    loaded = TextClusterer.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.features_.transform(corpus), model.features_.transform(corpus))
+    np.testing.assert_array_equal(loaded.predict(corpus), model.labels_)
+
+
 def test_features_are_made_once(fake_encoder: Any, themed: Any, own_folder: Path) -> None:
     class Counting(Tfidf):
         fits = 0
