@@ -119,6 +119,8 @@ def stages(cells: Cells) -> list[Figure]:
         panels = [panel for metric in SCORES if (panel := _by_stages(metric, names, found)) is not None]
         if panels:
             notes = [f"k-means on the vectors of all texts; {_extent([one for one, _ in found])}"]
+            if any(panel.title == SCORES["map"][0] for panel in panels):
+                notes.append("MAP and MRR: every text asks for those of its class")
             figures.append(figure(("stages", method), "Separation by stage", notes, panels))
     return figures
 

@@ -147,6 +147,7 @@ def test_stages_take_the_last_epoch_of_each_phase(result: Make, history: Make) -
     assert list(by_title) == ["ACC", "NMI", "Silhouette", "Dunn index", "MAP", "MRR"]
     # The number of texts is said once, as both ways have it.
     assert "50 texts of a set at most" in figure.notes[0]
+    assert "every text asks for those of its class" in figure.notes[1]
     assert by_title["Silhouette"].x_names == ["start", "clustering", "hardening"]
     lines = named(by_title["Silhouette"])
     assert [(point.x, point.y) for point in lines["bbc, ClusterBERT"].points] == [(0, 0.1), (1, 0.4), (2, 0.6)]
