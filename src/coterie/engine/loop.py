@@ -63,7 +63,8 @@ class Training:
     """Trains a model and its encoder through the model's phases.
 
     `judge` scores a grouping without labels, the higher the better. Afterwards model and encoder are in the best state
-    seen; with `keep_best=False` in the last, unless a guard had to stop it. `truth`, where known, only enters the
+    seen; with `keep_best=False` in the last, unless a guard had to stop it. With a `floor` training of the encoder ends
+    where its groups are judged at less, and goes back to the last state before. `truth`, where known, only enters the
     history; so does what `watch` makes of all vectors, before the first epoch and at the end of every phase.
     """
 
@@ -80,10 +81,11 @@ class Training:
         truth: Labels | None = None,
         watch: Look | None = None,
         keep_best: bool = True,
+        floor: float | None = None,
         progress: Progress = silent,
     ) -> None:
         self.model, self.encoder, self.texts = model, encoder, texts
-        self.keep_best = keep_best
+        self.keep_best, self.floor = keep_best, floor
         self.judge, self.seed, self.progress = judge, seed, progress
         self.checkpoints = checkpoints or NoCheckpoints()
         self.workers = workers or Workers()
@@ -212,7 +214,8 @@ class Training:
         entry |= self._observations(phase)
         entry |= self.model.survey(self._last_seen(), phase) | self._taught()
         ended = last or self._has_settled(phase)
-        if self.watch is not None and (ended or entry.get("collapsed")):
+        stopped = "collapsed" in entry or "too_far" in entry
+        if self.watch is not None and (ended or stopped):
             with torch.no_grad():
                 entry |= self._watched(self.model.represented(self._known.vectors()))
         if ended:
@@ -221,7 +224,7 @@ class Training:
             self._next_phase()
         else:
             place.epoch, place.step = place.epoch + 1, 0
-        return not entry.get("collapsed")
+        return not stopped
 
     def _has_settled(self, phase: Phase) -> bool:
         """Whether less than `stop_below` of the texts have changed group in the last `SETTLING_STEPS` or more."""
@@ -244,7 +247,7 @@ class Training:
 
     def _judged(self, phase: Phase) -> dict[str, Any]:
         """What there is to say of the groups as they are now; the best ones so far are kept."""
-        before, labels = self.state.labels, self._groups()
+        place, before, labels = self.state.position, self.state.labels, self._groups()
         self.state.labels = labels
         found, score = len(np.unique(labels)), self.judge(labels)
         entry = {
@@ -256,13 +259,18 @@ class Training:
         if not phase.candidate:
             return entry
         whole = self._is_whole(found)
-        if whole and (self.state.best_score is None or score > self.state.best_score):
+        floor = self.floor if phase.trains_encoder else None
+        if whole and floor is not None and score < floor:
+            entry["too_far"] = True
+            self._note(f"the groups went too far from the start in {phase.name!r}, epoch {place.epoch + 1}")
+            return entry
+        if whole and (floor is not None or self.state.best_score is None or score > self.state.best_score):
             self.state.best_score, self.state.best = score, weights_of(self.model, self.encoder)
             entry["best"] = True
         # A head that has just begun to learn knows few groups: that is no collapse.
         if not whole and self.state.best_score is not None:
             entry["collapsed"] = True
-            self._note(f"the groups collapsed ({found} left) in {phase.name!r}, epoch {self.state.position.epoch + 1}")
+            self._note(f"the groups collapsed ({found} left) in {phase.name!r}, epoch {place.epoch + 1}")
         return entry
 
     def _groups(self) -> Labels:

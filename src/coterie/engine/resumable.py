@@ -35,6 +35,7 @@ def train(
     truth: Labels | None = None,
     watch: Look | None = None,
     keep_best: bool = True,
+    floor: float | None = None,
     progress: Progress = silent,
 ) -> Outcome:
     """Trains model and encoder; `key` describes the training in full, with `looked_at_by` where anybody looks.
@@ -43,7 +44,7 @@ def train(
     with checkpoints_for(*key) if workers.is_main else nullcontext(NoCheckpoints()) as checkpoints:
         return Training(
             model, encoder, texts, judge=judge, seed=seed, checkpoints=checkpoints, workers=workers, truth=truth,
-            watch=watch, keep_best=keep_best, progress=progress,
+            watch=watch, keep_best=keep_best, floor=floor, progress=progress,
         ).run()  # fmt: skip
 
 

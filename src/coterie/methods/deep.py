@@ -29,7 +29,7 @@ from coterie.methods.base import Features, Fit, as_evidence, notes_among
 from coterie.methods.deep_model import DROPOUT, DeepModel, Task, TrainedSettings
 from coterie.methods.duet import Duet
 from coterie.methods.head import Head
-from coterie.methods.judge import Judge, best_of
+from coterie.methods.judge import Judge, best_of, least_left
 from coterie.methods.linear import learnt_groups
 from coterie.methods.nearest_centre import TooFewDifferentError
 from coterie.methods.two_step import RESTARTS, TwoStep
@@ -42,7 +42,7 @@ from coterie.types import Labels, Look, Matrix, Progress, silent
 if TYPE_CHECKING:
     from coterie.features.counted import CountedWords
 
-CODE_VERSION = 16
+CODE_VERSION = 17
 """To be raised when training gives other numbers: checkpoints of the old code are then not used."""
 
 MOST_AUGMENTATIONS = 8
@@ -180,10 +180,12 @@ class Deep:
             if isinstance(training_texts, TrainingTexts):
                 model.join(training_texts.encoder, training_texts, progress)
         model.to(workers.device).begin(first_groups)
+        near = self.settings.undo and _is_trained(encoder) and self.model.stays_near_start
         outcome = train(
             model, encoder, training_texts, key, workers=workers, judge=judge, seed=self.random_state, truth=self.truth,
             # A trained encoder is judged when all is done, in both spaces; published are last states.
             keep_best=self.settings.undo and not _is_trained(encoder), watch=self.watch, progress=progress,
+            floor=least_left(judge(first_groups)) if near else None,
         )  # fmt: skip
         model.leave()
         return model.cpu(), encoder.cpu(), outcome

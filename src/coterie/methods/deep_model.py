@@ -89,6 +89,9 @@ class DeepModel(Model):
     draws_together: ClassVar[bool] = False
     """Whether texts are drawn to the centres of the groups that the model itself assigns them to."""
 
+    stays_near_start: ClassVar[bool] = False
+    """Whether training is to end before its groups are ones that would be undone."""
+
     first_groups: Tensor
 
     def __init__(self, settings: Any, task: Task) -> None:

@@ -47,6 +47,11 @@ class Judge:
         return float(self.of_each(labels).mean())
 
 
+def least_left(before: float) -> float:
+    """What a grouping must have in the space before training, where the start has `before`."""
+    return min(before, LEAST_LEFT * before)
+
+
 def is_gain(differences: NDArray[np.float64], groups: Labels) -> bool:
     """Whether texts of these groups have gained more than chance would give."""
     return bool(differences.mean() > STANDARD_ERRORS * standard_error_by_group(differences, groups))
@@ -78,8 +83,7 @@ def best_of(
         return all(is_gain(now - before, groups) for now, before, groups in spaces)
 
     def holds(name: str) -> bool:
-        now, before = by_space[name][0], by_space[start][0]
-        return now >= min(before, LEAST_LEFT * before)
+        return by_space[name][0] >= least_left(by_space[start][0])
 
     eligible = [name for name in others if (holds(name) if name == again else wins_everywhere(name))]
     best = wanted or max([start, *eligible], key=lambda name: scores[name])

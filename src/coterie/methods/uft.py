@@ -63,6 +63,7 @@ class UFT(TargetedCentres, Tuning):
     settings_class: ClassVar[type[DeepSettings]] = UFTSettings
     only_for_training: ClassVar[tuple[str, ...]] = (*TargetedCentres.only_for_training, "turn")
     augmentations: ClassVar[int] = 0
+    stays_near_start: ClassVar[bool] = True
     sizes_by_effort: ClassVar[dict[str, int]] = {"fast": 400, "balanced": 256, "full": 16}
     encoder_rates: ClassVar[dict[str, float]] = {"fast": 3e-5, "balanced": 3e-5, "full": 3e-5}
     head_rates: ClassVar[dict[str, float]] = {"fast": 1e-3, "balanced": 3e-4, "full": 3e-5}

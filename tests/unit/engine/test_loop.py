@@ -430,6 +430,39 @@ def test_groups_that_collapse_end_training_at_the_best_state(
         assert not np.array_equal(best[name], states[-1][name])
 
 
+def test_an_encoder_is_trained_no_further_than_the_floor(toy: Make, phase: Make, weights: Make) -> None:
+    """What is left is the last state that was not below it, be an earlier one better."""
+    given, states = iter([1.0, 0.9, 0.95, 0.89, 2.0]), []
+
+    def judge(labels: np.ndarray) -> float:
+        states.append(weights(training))
+        return next(given)
+
+    training = toy([phase("a", 6), phase("b", 6)], judge=judge, keep_best=False, floor=0.9)
+    outcome = training.run()
+    assert [entry.get("too_far", False) for entry in outcome.history] == [False, False, False, True]
+    assert outcome.notes == [
+        "the groups went too far from the start in 'a', epoch 4: the best state before it was kept"
+    ]
+    assert outcome.score == 0.95
+    for name, value in weights(training).items():
+        assert_array_equal(value, states[2][name])
+    assert changed(states[2], states[3]) == {"project", "assign", "encoder"}
+
+
+def test_no_state_above_the_floor_is_none_to_keep(toy: Make, phase: Make) -> None:
+    outcome = toy([phase("a", 3)], judge=lambda labels: 0.5, keep_best=False, floor=0.9).run()
+    assert (outcome.score, len(outcome.history)) == (None, 1)
+    assert outcome.notes == ["the groups went too far from the start in 'a', epoch 1: training ended there"]
+
+
+def test_a_still_encoder_has_no_floor(toy: Make, phase: Make) -> None:
+    """Its heads are compared as they are, and the best is kept."""
+    still = phase("a", 3, rates={"project": 0.1, "assign": 0.1})
+    outcome = toy([still], judge=lambda labels: 0.5, floor=0.9).run()
+    assert (len(outcome.history), outcome.notes) == (3, [])
+
+
 def test_few_groups_at_the_beginning_are_no_collapse(toy: Make, phase: Make) -> None:
     training = toy([phase("a", 4)], judge=never_better())
     scores = training.model.scores

@@ -312,3 +312,25 @@ def test_pooling_reaches_the_encoder_and_the_saved_model(
     assert [encoder.pooling for encoder in (features, *trained)] == ["cls", "cls"]
     np.testing.assert_array_equal(loaded.predict_proba(texts), fitted.predict_proba(texts))
     np.testing.assert_array_equal(fitted.predict(texts), fitted.labels_)
+
+
+@pytest.mark.parametrize(
+    ("method", "own", "kept_near"), [("uft", {}, True), ("uft", {"undo": False}, False), ("sccl", {}, False)]
+)
+def test_training_ends_where_its_groups_would_be_undone(
+    method: str, own: dict[str, Any], kept_near: bool, folders: dict[str, Path], texts: list[str],
+    own_folder: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A tenth below the start in the space before training; asked for the last state, and in other systems, nowhere."""
+    floors, train = [], deep.train
+
+    def noting(*args: Any, **options: Any) -> Any:
+        floors.append(options.pop("floor"))
+        return train(*args, **options, floor=None)
+
+    monkeypatch.setattr(deep, "train", noting)
+    settings = {"trainable_layers": 1, "init": "kmeans", **own} | ({"epochs": 1} if method == "uft" else {})
+    model = TextClusterer(3, method=method, encoder=str(folders["bert"]), effort="balanced", settings=settings)
+    evidence = model.fit(texts).evidence_
+    (start,) = [entry["by_space"][0] for entry in evidence if entry.get("candidate") == "kmeans start"]
+    assert floors == [pytest.approx(min(start, 0.9 * start), abs=1e-4) if kept_near else None]
