@@ -64,8 +64,9 @@ class Training:
 
     `judge` scores a grouping without labels, the higher the better. Afterwards model and encoder are in the best state
     seen; with `keep_best=False` in the last, unless a guard had to stop it. With a `floor` training of the encoder ends
-    where its groups are judged at less, and goes back to the last state before. `truth`, where known, only enters the
-    history; so does what `watch` makes of all vectors, before the first epoch and at the end of every phase.
+    where its groups are judged at less, and goes back to the last state before, if there was one. `truth`, where known,
+    only enters the history; so does what `watch` makes of all vectors, before the first epoch and at the end of every
+    phase.
     """
 
     def __init__(
@@ -260,11 +261,12 @@ class Training:
             return entry
         whole = self._is_whole(found)
         floor = self.floor if phase.trains_encoder else None
-        if whole and floor is not None and score < floor:
+        too_far = whole and floor is not None and score < floor
+        if too_far:
             entry["too_far"] = True
             self._note(f"the groups went too far from the start in {phase.name!r}, epoch {place.epoch + 1}")
-            return entry
-        if whole and (floor is not None or self.state.best_score is None or score > self.state.best_score):
+        best = self.state.best_score
+        if whole and (best is None or (score > best if floor is None else not too_far)):
             self.state.best_score, self.state.best = score, weights_of(self.model, self.encoder)
             entry["best"] = True
         # A head that has just begun to learn knows few groups: that is no collapse.

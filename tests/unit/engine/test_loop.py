@@ -450,9 +450,13 @@ def test_an_encoder_is_trained_no_further_than_the_floor(toy: Make, phase: Make,
     assert changed(states[2], states[3]) == {"project", "assign", "encoder"}
 
 
-def test_no_state_above_the_floor_is_none_to_keep(toy: Make, phase: Make) -> None:
-    outcome = toy([phase("a", 3)], judge=lambda labels: 0.5, keep_best=False, floor=0.9).run()
-    assert (outcome.score, len(outcome.history)) == (None, 1)
+def test_the_first_state_is_left_where_none_is_above_the_floor(toy: Make, phase: Make, weights: Make) -> None:
+    training, once = (toy([phase("a", epochs)], judge=lambda labels: 0.5, keep_best=False, **own)
+                      for epochs, own in ((3, {"floor": 0.9}), (1, {})))  # fmt: skip
+    once.run()
+    outcome = training.run()
+    assert (outcome.score, len(outcome.history)) == (0.5, 1)
+    assert changed(weights(once), weights(training)) == set()
     assert outcome.notes == ["the groups went too far from the start in 'a', epoch 1: training ended there"]
 
 
