@@ -332,8 +332,8 @@ def test_an_autoencoder_on_tfidf(run_cli: Cli, file: Path, tmp_path: Path) -> No
         (["dec", "--set", "layers=500,10"],
          "setting layers='500,10' of the method 'dec' does not fit: give a list of whole numbers from 1 on"),
         (["dec", "--set", "augment=eda"],
-         "setting 'augment' is not known to the method 'dec': there are init, batch_size, undo, features, layers, "
-         "pretraining, rate, pair_epochs, pretraining_epochs, epochs"),
+         "setting 'augment' is not known to the method 'dec': there are init, batch_size, undo, features, pooling, "
+         "layers, pretraining, rate, pair_epochs, pretraining_epochs, epochs"),
         (["tfidf+dec"], "method 'tfidf+dec' is not known: use 'dec' with the setting features='tfidf'"),
         (["dec", "--word-vectors", "words.txt"],
          "word vectors are of no use to the method 'dec': leave them out, or use a method with sif, "

@@ -201,7 +201,7 @@ def test_two_processes_go_on_together_from_the_state_of_the_first(alone: Path, t
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "aecl": {"dimensions": 16, "contrast_epochs": 1, "guided_epochs": 2, "joint_epochs": 2, "augment": "deletion"},
-    "uft": {"epochs": 2, "masked_share": 0.3},
+    "uft": {"epochs": 2, "masked_share": 0.3, "undo": False},
     "clusterbert": {"round_epochs": 1, "hardening_epochs": 1, "told_every": 2},
 }
 STEPS_IN_ALL = {"aecl": 3 * 5, "uft": 5 + 3 * 2, "clusterbert": 3 * 5}

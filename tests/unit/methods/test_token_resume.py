@@ -18,7 +18,7 @@ from coterie.methods.uft import UFT
 
 Make = Callable[..., Path]
 SETTINGS: dict[str, dict[str, Any]] = {
-    "uft": {"epochs": 3, "masked_share": 0.3, "encoder_rate": 1e-3},
+    "uft": {"epochs": 3, "masked_share": 0.3, "encoder_rate": 1e-3, "undo": False},
     "clusterbert": {"round_epochs": 1, "hardening_epochs": 1, "encoder_rate": 1e-3, "init": "kmeans"},
 }
 SHARED = {"trainable_layers": 1, "batch_size": 13}
