@@ -192,9 +192,8 @@ def _deep(name: str, settings: Settings) -> Deep:
     if not isinstance(chosen, FeatureSettings):
         return Deep(name, model, chosen, encoder, word_vectors=settings.word_vectors, **options)
     # What the method was told is not for its features, but for how their encoder's tokens become a vector.
-    own = {"pooling": chosen.pooling} if chosen.features == "tsdae" and chosen.pooling else {}
-    build_features = _FEATURE_BUILDERS[chosen.features]
-    features = encoder if chosen.features == "minilm" else build_features(replace(settings, own=own))
+    of_features = replace(settings, own={"pooling": chosen.pooling})
+    features = encoder if chosen.features == "minilm" else _FEATURE_BUILDERS[chosen.features](of_features)
     return DeepOnFeatures(name, model, chosen, encoder, features=features, **options)
 
 

@@ -59,7 +59,6 @@ def run_cell(cell: Cell) -> dict[str, Any]:
 
 
 def _measured(cell: Cell) -> dict[str, Any]:
-    from coterie.bench.second_steps import second_steps
     from coterie.bench.stages import Stages, taken_out
     from coterie.engine.loop import RESUMED
     from coterie.memory import peak_memory_mb
@@ -77,9 +76,7 @@ def _measured(cell: Cell) -> dict[str, Any]:
     if _is_trained(cell.method, fit):
         scores |= _read_outs(cell, fit, k, data)
     if cell.keep == WITH_SECOND_STEPS:
-        vectors = fit.vectors if (trained := _trained_vectors(fit)) is None else trained
-        groups = second_steps(data.texts, vectors, k, cell)
-        scores |= {name: _scores(data.labels, labels) for name, labels in groups.items()}
+        scores |= _second_steps(cell, fit, k, data)
     return {
         "rows": len(data.texts),
         "k": k,
@@ -148,6 +145,14 @@ def _read_outs(cell: Cell, fit: Fit, k: int, data: LabelledTexts) -> dict[str, S
         groups = KMeans(k, n_init=RESTARTS, random_state=cell.seed).fit(vectors).labels_
         found["kmeans"] = _scores(data.labels, np.asarray(groups))
     return found
+
+
+def _second_steps(cell: Cell, fit: Fit, k: int, data: LabelledTexts) -> dict[str, Scores]:
+    from coterie.bench.second_steps import second_steps
+
+    trained = _trained_vectors(fit)
+    groups = second_steps(data.texts, fit.vectors if trained is None else trained, k, cell)
+    return {name: _scores(data.labels, labels) for name, labels in groups.items()}
 
 
 def _trained_vectors(fit: Fit) -> Matrix | None:

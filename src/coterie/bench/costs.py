@@ -18,7 +18,7 @@ NOTE = (
     "untrained: k-means on the encoder as it was. "
     "Minutes are the mean, peak memory is the largest."
 )
-STEPS_NOTE = "umap+kmeans, idec, umap+idec: what these make of the vectors that the model reads in the end."
+STEPS_NOTE = f"{', '.join(SECOND_STEPS)}: what these make of the vectors that the model reads in the end."
 MARKS = {
     MADE: f"{MADE} Vectors had to be made that the cache has the next time.",
     STOPPED: f"{STOPPED} A run was stopped and went on later: only the minutes since then are counted.",

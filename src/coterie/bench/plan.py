@@ -42,6 +42,7 @@ READ_OUTS = ("kept", "head", "kmeans", "untrained")
 """The labels that a method ends with; those of a trained head; k-means on the trained and on the untrained encoder."""
 SECOND_STEPS = ("umap+kmeans", "idec", "umap+idec")
 """Other ways to groups from the vectors that the model reads in the end, where a plan keeps them."""
+READABLE = (*READ_OUTS, *SECOND_STEPS)
 
 STAGES, WITH_SECOND_STEPS = "stages", "second-steps"
 KEEPABLE = (STAGES, WITH_SECOND_STEPS)
@@ -241,9 +242,8 @@ def _check_run(run: dict[str, Any], where: str) -> None:
                 f"{where}: {data!r} does not name a file: give file, text and label, the last two columns"
             )
     readout = run.get("readout", "kept")
-    if readout not in (*READ_OUTS, *SECOND_STEPS):
-        known_ones = ", ".join((*READ_OUTS, *SECOND_STEPS))
-        raise ConfigError(f"{where}: readout = {readout!r} is not known: use one of {known_ones}")
+    if readout not in READABLE:
+        raise ConfigError(f"{where}: readout = {readout!r} is not known: use one of {', '.join(READABLE)}")
     if run.get("keep", STAGES) not in KEEPABLE:
         raise ConfigError(f"{where}: keep = {run['keep']!r} is not known: use {' or '.join(KEEPABLE)}")
     if readout in SECOND_STEPS and run.get("keep") != WITH_SECOND_STEPS:

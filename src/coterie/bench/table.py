@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coterie.bench.papers import PaperTable, paper_table
-from coterie.bench.plan import READ_OUTS, SECOND_STEPS, Cell, Result, check_rows
+from coterie.bench.plan import READABLE, Cell, Result, check_rows
 from coterie.data.messages import nearest
 from coterie.errors import ConfigError
 
@@ -62,7 +62,7 @@ def build_table(results: Sequence[dict[str, Any]], metrics: Sequence[str], reado
     `readout` is the one to show; where left open, that of each cell's plan.
     """
     check_names(metrics, METRICS, "score")
-    check_names([readout] if readout else [], (*READ_OUTS, *SECOND_STEPS), "read-out")
+    check_names([readout] if readout else [], READABLE, "read-out")
     entries = by_row(results)
     measured = {where: _measured(own, readout) for where, own in entries.items()}
     names, sets = (dict.fromkeys(where[part] for where in entries) for part in (0, 1))

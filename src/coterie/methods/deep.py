@@ -180,12 +180,12 @@ class Deep:
             if isinstance(training_texts, TrainingTexts):
                 model.join(training_texts.encoder, training_texts, progress)
         model.to(workers.device).begin(first_groups)
-        near = self.settings.undo and _is_trained(encoder) and self.model.stays_near_start
+        undo, trained = self.settings.undo, _is_trained(encoder)
         outcome = train(
             model, encoder, training_texts, key, workers=workers, judge=judge, seed=self.random_state, truth=self.truth,
             # A trained encoder is judged when all is done, in both spaces; published are last states.
-            keep_best=self.settings.undo and not _is_trained(encoder), watch=self.watch, progress=progress,
-            floor=least_left(judge(first_groups)) if near else None,
+            keep_best=undo and not trained, watch=self.watch, progress=progress,
+            floor=least_left(judge(first_groups)) if undo and trained and self.model.stays_near_start else None,
         )  # fmt: skip
         model.leave()
         return model.cpu(), encoder.cpu(), outcome

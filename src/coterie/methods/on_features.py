@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import nn
 
 from coterie.engine.workers import Workers
+from coterie.features.checkpoints import Pooling
 from coterie.features.transformer import TransformerEncoder
 from coterie.methods.base import Features, Fit
 from coterie.methods.deep import Deep
@@ -29,7 +30,7 @@ class FeatureSettings(TrainedSettings):
     as there."""
 
     features: FeatureName = "minilm"
-    pooling: Literal["mean", "cls"] | None = None
+    pooling: Pooling | None = None
 
 
 class DeepOnFeatures(Deep):

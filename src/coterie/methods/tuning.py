@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from coterie.engine.phase import ENCODER
+from coterie.features.checkpoints import Pooling
 from coterie.methods.deep_model import DeepModel, DeepSettings, Task, given
 
 FIXED_VIEWS = 3
@@ -29,7 +30,7 @@ class TuningSettings(DeepSettings):
     batch_size: int | None = None  # type: ignore[assignment]
     encoder_rate: float | None = None
     head_rate: float | None = None
-    pooling: Literal["mean", "cls"] | None = None
+    pooling: Pooling | None = None
 
 
 class Tuning(DeepModel):

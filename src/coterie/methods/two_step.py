@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from coterie.errors import ConfigError
+from coterie.features.checkpoints import Pooling
 from coterie.methods.base import Assigner, Features, Fit, as_evidence
 from coterie.methods.linear import learnt_groups
 from coterie.methods.nearest_centre import NearestCentre
@@ -37,7 +38,7 @@ class EncoderSettings(OwnSettings):
     `pooling`: a text's vector is the mean over its tokens or the first one; None: as the encoder was published.
     """
 
-    pooling: Literal["mean", "cls"] | None = None
+    pooling: Pooling | None = None
 
 
 class TwoStep:
