@@ -122,9 +122,9 @@ class Edits:
                 given |= zip(edit.ids, edit.names, strict=True)
         return {group: name for group, name in given.items() if group not in self.retired}
 
-    def answers(self, vectors: Matrix, probabilities: Matrix) -> Answers:
-        """What the edits make of the fitted model's probabilities."""
-        labels = labels_of(probabilities)
+    def answers(self, vectors: Matrix, probabilities: Matrix, labels: Labels | None = None) -> Answers:
+        """What the edits make of the fitted model's probabilities, and of the fit's own labels for its texts."""
+        labels = labels_of(probabilities) if labels is None else labels.copy()
         if not self.regroupings:
             return Answers(labels, probabilities)
         table = np.zeros((len(probabilities), self.width), dtype=np.float32)

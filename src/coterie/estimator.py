@@ -188,11 +188,12 @@ class TextClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """This model, whose `vectors_` are at hand, with another log of edits."""
         model: TextClusterer = copy(self)
         model.edits_ = edits
-        model.labels_, model.probabilities_ = model._answers_of(model.vectors_)
+        # Vectors made anew, on another processor perhaps, must not move a text on the border between two groups.
+        model.labels_, model.probabilities_ = model._answers_of(model.vectors_, model.fitted_labels_)
         return model
 
-    def _answers_of(self, vectors: Matrix) -> Answers:
-        return self.edits_.answers(vectors, self.assigner_.probabilities(vectors))
+    def _answers_of(self, vectors: Matrix, labels: Labels | None = None) -> Answers:
+        return self.edits_.answers(vectors, self.assigner_.probabilities(vectors), labels)
 
     def transform(self, X: Any, *, kind: Literal["vectors", "topics"] = "vectors") -> Matrix:
         """The texts as vectors in the method's space, or as mixtures of the topics of each one's own group."""

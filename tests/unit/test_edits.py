@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,14 @@ def test_a_merge_by_hand() -> None:
     assert answers.labels.tolist() == [0, 2, 0, 3]
     np.testing.assert_allclose(answers.confidence, [0.8, 0.4, 0.7, 1], rtol=1e-6)
     assert (edits.live, edits.retired, edits.width) == ([0, 2, 3], {1: 0}, 4)
+
+
+def test_an_edit_moves_no_text_of_another_group() -> None:
+    """Made anew on another processor, a vector on a border may come to lie on its other side."""
+    fitted = np.array([3, 2, 1, 3])
+    answers = Edits(4).merged([0, 1]).answers(VECTORS, FITTED, fitted)
+    assert answers.labels.tolist() == [3, 2, 0, 3]
+    assert fitted.tolist() == [3, 2, 1, 3]
 
 
 def test_a_split_by_hand() -> None:
@@ -151,6 +160,9 @@ def test_merging_gives_a_new_clustering(found: coterie.Clustering, texts: list[s
     assert merged.hierarchy.cut(2).tolist() == [0, 1]
     np.testing.assert_array_equal(merged.map, found.map)
     np.testing.assert_array_equal(merged.predict(texts), merged.labels)
+    moved = copy(found.model)
+    moved.vectors_ = found.model.vectors_[::-1]
+    np.testing.assert_array_equal(moved.with_edits(merged.edits).labels_, merged.labels)
     assert merged.to_table()["cluster"].to_list() == merged.labels.tolist()
     assert "<td>1</td><td>38</td>" in merged._repr_html_()
 

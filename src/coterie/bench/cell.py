@@ -35,9 +35,11 @@ Scores = dict[str, float]
 def run_cell(cell: Cell) -> dict[str, Any]:
     """What the cell's file holds; a cell that fails is a result too."""
     from coterie.memory import peak_memory_mb
-    from coterie.persist.environment import code_digest, machine, processor, versions
+    from coterie.own_code import code_digest
+    from coterie.persist.environment import machine, processor, versions
 
-    started, files = time.monotonic(), digests(cell)  # before the fit: they may change meanwhile
+    # Before the fit: they may change meanwhile.
+    started, files, code = time.monotonic(), digests(cell), code_digest()
     try:
         result = {"status": "done", **_measured(cell)}
     except Exception as error:
@@ -54,7 +56,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
         **files,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine() | {"processor": processor(), "threads": threads},
-        "versions": versions() | {"code": code_digest()},
+        "versions": versions() | {"code": code},
     }
 
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
+import torch
 from torch import nn
 
 from coterie.engine.batch import Texts
@@ -14,13 +15,17 @@ from coterie.engine.checkpoint import NoCheckpoints, checkpoints_for
 from coterie.engine.loop import Outcome, Training, indifferent
 from coterie.engine.phase import Model
 from coterie.engine.workers import Workers
+from coterie.own_code import code_digest
 from coterie.types import Labels, Look, Progress, silent
 
 
-def looked_at_by(truth: Labels | None, watch: Look | None) -> str:
-    """A part of a training's key: what the history has beside the losses depends on who looks."""
+def training_key(*parts: str, truth: Labels | None = None, watch: Look | None = None) -> list[str]:
+    """What a training is found again by: `parts` tell what is trained on what, in full.
+
+    Other code or another torch may give other numbers, and what the history has beside the losses depends on who looks.
+    """
     seen = "" if truth is None else hashlib.sha256(truth.tobytes()).hexdigest()
-    return f"{seen} {'watched' if watch else ''}"
+    return [*parts, code_digest(), torch.__version__, f"{seen} {'watched' if watch else ''}"]
 
 
 def train(
@@ -38,8 +43,7 @@ def train(
     floor: float | None = None,
     progress: Progress = silent,
 ) -> Outcome:
-    """Trains model and encoder; `key` describes the training in full, with `looked_at_by` where anybody looks.
-    `forget_checkpoints` when all is done."""
+    """Trains model and encoder; `key` is its `training_key`. `forget_checkpoints` when all is done."""
     # The first process keeps them for all: of several that asked, only one would get the lock.
     with checkpoints_for(*key) if workers.is_main else nullcontext(NoCheckpoints()) as checkpoints:
         return Training(

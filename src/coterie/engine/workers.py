@@ -17,6 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from coterie.types import Labels
+
 
 class Workers:
     """The processes that train together."""
@@ -91,6 +93,11 @@ class Workers:
             sent.copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
         dist.broadcast(sent, src=0)
         return sent.cpu().numpy().tobytes()
+
+    def labels_of_main(self, labels: Labels) -> Labels:
+        """Groups as the first process has found them: what others find may differ, as memory does, say."""
+        data = self.from_main(labels.astype(np.int64).tobytes())
+        return np.frombuffer(data or b"", dtype=np.int64).copy()
 
     def agree(self, flag: bool) -> bool:
         """Whether any process says so: all of them must stop or save at the same step."""

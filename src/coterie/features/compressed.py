@@ -18,7 +18,7 @@ from torch.nn import functional
 from coterie.engine.batch import Batch, batch_count, seed_torch
 from coterie.engine.checkpoint import forget_checkpoints
 from coterie.engine.phase import Model, Phase
-from coterie.engine.resumable import tell_of, train
+from coterie.engine.resumable import tell_of, train, training_key
 from coterie.engine.workers import Workers
 from coterie.features.bag import BagOfWords, StemStrengths, StemTfidf
 from coterie.features.kept_networks import keep_network, kept_network
@@ -62,8 +62,6 @@ class Autoencoded:
     """
 
     kind: ClassVar[str] = "ae"
-    code_version: ClassVar[int] = 1
-    """To be raised when training gives other numbers: what the old code left on disk is then not used."""
     layers: ClassVar[tuple[int, ...]] = (500, 2000, 200)
     steps: ClassVar[int] = 3000
     most_epochs: ClassVar[int] = 40
@@ -145,8 +143,7 @@ class Autoencoded:
         epochs = min(max(1, round(self.steps / batch_count(len(read), size))), self.most_epochs)
         rate = self.rate_for_short_texts if np.count_nonzero(read) / len(read) < SHORT else self.rate
         shapes = [tuple(weight.shape) for weight in network.parameters()]
-        settings = f"{self.code_version} {torch.__version__} {shapes} {epochs} {rate} {seed}"
-        key = [self.kind, settings, hashlib.sha256(read.data).hexdigest()]
+        key = training_key(self.kind, f"{shapes} {epochs} {rate} {seed}", hashlib.sha256(read.data).hexdigest())
         kept = kept_network(workers, *key)
         if kept is not None:
             network.load_state_dict(kept)
@@ -181,7 +178,6 @@ class KateCodes(Autoencoded):
     """
 
     kind: ClassVar[str] = "kate"
-    code_version: ClassVar[int] = 2
     steps: ClassVar[int] = 700
     topics: ClassVar[int] = 128
     winners: ClassVar[int] = 32

@@ -44,11 +44,11 @@ CODE_VERSION = 1
 class TransformerEncoder:
     """Texts to unit vectors.
 
-    `name` is the bundled `minilm`, a model folder, or a name on the Hugging Face hub. `pooling` is the mean over the
-    tokens or the first token (`cls`); None: as the encoder was published. `precision="int8"` is faster and slightly
-    coarser, for encoding only. With `cache=True` vectors are kept on disk by content, and a run that was killed goes on
-    where it stopped. `tuned` weights, under the names that the bare model has in transformers, take the place of the
-    checkpoint's.
+    `name` is the bundled `minilm`, a model folder, or a name on the Hugging Face hub, with `@revision` if one is asked
+    for. `pooling` is the mean over the tokens or the first token (`cls`); None: as the encoder was published.
+    `precision="int8"` is faster and slightly coarser, for encoding only. With `cache=True` vectors are kept on disk by
+    content, and a run that was killed goes on where it stopped. `tuned` weights, under the names that the bare model
+    has in transformers, take the place of the checkpoint's.
     """
 
     kind: ClassVar[str] = "transformer"
@@ -107,7 +107,7 @@ class TransformerEncoder:
         return self._with(self.tuned, "int8")
 
     def _with(self, tuned: Tuned, precision: Precision) -> TransformerEncoder:
-        return TransformerEncoder(
+        made = TransformerEncoder(
             self.name,
             pooling=self._pooling,
             max_length=self.max_length,
@@ -115,6 +115,8 @@ class TransformerEncoder:
             cache=self.cache,
             tuned=tuned,
         )
+        made.checkpoint = self.checkpoint
+        return made
 
     @property
     def longest(self) -> int:
@@ -152,7 +154,7 @@ class TransformerEncoder:
     def state(self) -> State:
         return State(
             {
-                "name": self._lasting_name(),
+                "name": self.checkpoint.lasting_name,
                 "pooling": self.pooling,
                 "max_length": self.max_length,
                 "precision": self.precision,
@@ -160,11 +162,6 @@ class TransformerEncoder:
             },
             {TUNED + name: array for name, array in self.tuned.items()},
         )
-
-    def _lasting_name(self) -> str:
-        """A folder's whole path, which is the same from wherever the model is read."""
-        folder = Path(self.name).expanduser()
-        return str(folder.absolute()) if folder.is_dir() else self.name
 
     @classmethod
     def from_state(cls, state: State) -> Self:

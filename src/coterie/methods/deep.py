@@ -20,7 +20,7 @@ from torch import nn
 from coterie.engine.batch import seed_torch
 from coterie.engine.checkpoint import forget_checkpoints
 from coterie.engine.loop import Outcome, indifferent
-from coterie.engine.resumable import looked_at_by, tell_of, train
+from coterie.engine.resumable import tell_of, train, training_key
 from coterie.engine.workers import Workers
 from coterie.errors import ConfigError
 from coterie.features.transformer import TransformerEncoder
@@ -41,9 +41,6 @@ from coterie.types import Labels, Look, Matrix, Progress, silent
 
 if TYPE_CHECKING:
     from coterie.features.counted import CountedWords
-
-CODE_VERSION = 17
-"""To be raised when training gives other numbers: checkpoints of the old code are then not used."""
 
 MOST_AUGMENTATIONS = 8
 NEVER_TOLD = "the trained head never told half of the groups apart, and is left out"
@@ -179,6 +176,7 @@ class Deep:
                 model.read(words)
             if isinstance(training_texts, TrainingTexts):
                 model.join(training_texts.encoder, training_texts, progress)
+        first_groups = workers.labels_of_main(first_groups)
         model.to(workers.device).begin(first_groups)
         undo, trained = self.settings.undo, _is_trained(encoder)
         outcome = train(
@@ -267,8 +265,8 @@ class Deep:
         settings = json.dumps({**asdict(self.settings), "effort": self.effort, "seed": self.random_state})
         own, rounded = self.encoder, self._layers != 0 and takes_bfloat16(self.settings.bf16)
         encoder = f"{own.checkpoint.fingerprint} {own.pooling} {own.max_length} {own.precision} {rounded}"
-        versions, looks = [str(CODE_VERSION), torch.__version__], looked_at_by(self.truth, self.watch)
-        return [self.name, *versions, settings, encoder, str(n_clusters), digest.hexdigest(), looks]
+        parts = [self.name, settings, encoder, str(n_clusters), digest.hexdigest()]
+        return training_key(*parts, truth=self.truth, watch=self.watch)
 
     def _head(
         self, encoder: TransformerEncoder, texts: Sequence[str], n_clusters: int, model: DeepModel, outcome: Outcome,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -25,7 +25,7 @@ from coterie.engine.batch import batch_count, seed_torch
 from coterie.engine.checkpoint import forget_checkpoints
 from coterie.engine.loop import Outcome
 from coterie.engine.phase import Model
-from coterie.engine.resumable import looked_at_by, train
+from coterie.engine.resumable import train, training_key
 from coterie.engine.workers import Workers
 from coterie.errors import InputError
 from coterie.features.two_views import space_of_words
@@ -39,9 +39,6 @@ from coterie.nn.dense_cnn import WordTexts
 from coterie.nn.layers import takes_bfloat16
 from coterie.types import Labels, Look, Matrix, Progress, silent
 from coterie.vectors import squares_overflow
-
-CODE_VERSION = 5
-"""To be raised when training gives other numbers: checkpoints of the old code are then not used."""
 
 Unsupervised = Literal["ae", "kate", "lda", "stems"]
 Clusterer = Literal["ward", "kmeans"]
@@ -190,6 +187,7 @@ class SelfTaught:
         progress: Progress,
     ) -> tuple[list[str], Outcome]:  # fmt: skip
         workers, seed = Workers(), self.random_state
+        found = [replace(part, groups=workers.labels_of_main(part.groups)) for part in found]
         training_texts = WordTexts(network.network.to(workers.device), network.tokens(texts))
         with torch.random.fork_rng(devices=[]):
             seed_torch([seed])
@@ -253,8 +251,7 @@ class SelfTaught:
             digest.update(np.ascontiguousarray(part.vectors).data)
             digest.update(part.groups.tobytes())
         digest.update(network.network.words.detach().cpu().numpy().data)
-        versions, looks = [str(CODE_VERSION), torch.__version__], looked_at_by(self.truth, self.watch)
-        return [self.name, *versions, settings, digest.hexdigest(), looks]
+        return training_key(self.name, settings, digest.hexdigest(), truth=self.truth, watch=self.watch)
 
 
 def linked(vectors: Matrix, groups: int, random_state: int, notes: list[str]) -> Labels:

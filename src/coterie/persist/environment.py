@@ -1,12 +1,10 @@
-"""What a result was made with: versions, code and machine."""
+"""What a result was made with: versions and machine."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 PACKAGES = (
     "coterie",
@@ -30,15 +28,6 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[package] = "not installed"
     return found
-
-
-def code_digest() -> str:
-    """Of this package's own files: two results of one digest were made by the same code."""
-    folder = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 def machine() -> dict[str, str | int | None]:

@@ -12,7 +12,7 @@ from coterie.bench.papers import paper_table, paper_tables
 from coterie.bench.plan import SECOND_STEPS, WITH_SECOND_STEPS, Cell, read_plan
 from coterie.bench.records import data_sets
 from coterie.errors import ConfigError, InputError
-from coterie.registry import DEEP, SELF_TAUGHT
+from coterie.registry import DEEP, SELF_TAUGHT, model_class
 
 PLANS = sorted((Path(__file__).parents[3] / "benchmarks" / "plans").glob("*.toml"))
 
@@ -206,6 +206,14 @@ def test_there_is_a_plan_for_every_table() -> None:
     """But for the one in which ClusterBERT's authors list what others have reported."""
     planned = {cell.paper for path in PLANS if path.stem.endswith("-paper") for cell in read_plan(path).cells}
     assert paper_tables().keys() - planned == {"clusterbert:4"}
+
+
+def test_as_printed_training_goes_on_to_the_end() -> None:
+    """A method that ends where its groups would be undone does not in a paper's own settings."""
+    printed = [cell for path in PLANS if path.stem.endswith("-paper") for cell in read_plan(path).cells]
+    near = [cell for cell in printed if cell.method in DEEP and model_class(cell.method).stays_near_start]
+    assert {cell.method for cell in near} == {"uft"}
+    assert all(cell.settings.get("undo") is False for cell in near)
 
 
 def test_published_numbers_are_percentages_of_known_sets() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie import estimator
+from coterie import estimator, own_code
 from coterie.bench import cell as cell_module
 from coterie.bench import runner
 from coterie.bench.cell import _is_trained, run_cell, strict_json
@@ -29,8 +29,7 @@ from coterie.estimator import TextClusterer
 from coterie.methods.base import Fit
 from coterie.methods.deep import TRAINED_HEAD, with_trained_encoder
 from coterie.methods.nearest_centre import NearestCentre
-from coterie.persist import environment
-from coterie.persist.environment import code_digest
+from coterie.own_code import code_digest
 from coterie.registry import Effort
 
 LIMIT_SECONDS = 240
@@ -321,15 +320,14 @@ def test_a_cell_knows_the_code_that_made_it(
     texts_file: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run_cell(Cell("tfidf+kmeans", texts_file))["versions"]["code"] == code_digest()
-    package = tmp_path / "package"
-    (package / "persist").mkdir(parents=True)
-    (package / "a.py").write_text("one")
-    monkeypatch.setattr(environment, "__file__", str(package / "persist" / "environment.py"))
-    first = code_digest()
-    (package / "notes.txt").write_text("no code")
-    assert code_digest() == first
-    (package / "a.py").write_text("two")
-    assert code_digest() != first
+    monkeypatch.setattr(own_code, "FOLDER", tmp_path)
+    fresh = code_digest.__wrapped__
+    (tmp_path / "a.py").write_text("one")
+    first = fresh()
+    (tmp_path / "notes.txt").write_text("no code")
+    assert fresh() == first
+    (tmp_path / "a.py").write_text("two")
+    assert fresh() != first
 
 
 @pytest.mark.parametrize("effort", ["fast", "balanced"])  # one autoencoder, three of them

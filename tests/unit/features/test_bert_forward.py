@@ -21,7 +21,7 @@ MakeModel = Callable[..., Path]
 
 
 def forward_of(folder: Path, int8: bool = False) -> BertForward | None:
-    return load_bert(Checkpoint("tiny", folder, ""), int8)
+    return load_bert(Checkpoint("tiny", folder, "", "tiny"), int8)
 
 
 def loaded(folder: Path, int8: bool = False) -> BertForward:

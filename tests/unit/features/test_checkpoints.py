@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from coterie.errors import ConfigError
 from coterie.features import checkpoints
 from coterie.features.checkpoints import BUNDLED_SHA256, find_checkpoint
+from coterie.features.transformer import TransformerEncoder
 
 
 @pytest.fixture
@@ -135,14 +137,36 @@ def test_hub_name_without_network(name: str) -> None:
 def test_hub_name_with_network(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import huggingface_hub
 
-    asked: list[str] = []
+    asked: list[Any] = []
 
-    def download(name: str, allow_patterns: list[str]) -> str:
-        asked.append(name)
+    def download(name: str, revision: str | None, allow_patterns: list[str]) -> str:
+        asked.append((name, revision))
         assert not any(pattern.endswith((".bin", ".pkl", ".pt")) or pattern == "*" for pattern in allow_patterns)
         return str(tiny_bert)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     found = find_checkpoint("some-owner/tiny-bert")
-    assert (found.name, found.folder, asked) == ("some-owner/tiny-bert", tiny_bert, ["some-owner/tiny-bert"])
+    assert (found.name, found.folder, asked) == ("some-owner/tiny-bert", tiny_bert, [("some-owner/tiny-bert", None)])
     assert found.fingerprint == find_checkpoint(str(tiny_bert)).fingerprint
+    assert find_checkpoint("some-owner/tiny-bert") == found
+    assert len(asked) == 1, "the hub may have moved on meanwhile"
+
+
+def test_a_saved_model_asks_the_hub_for_the_revision_it_was_fitted_with(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+
+    asked: list[Any] = []
+
+    def download(name: str, revision: str | None, allow_patterns: list[str]) -> str:
+        asked.append((name, revision))
+        snapshot = tmp_path / (revision or "c0ffee")
+        shutil.copytree(tiny_bert, snapshot, dirs_exist_ok=True)
+        return str(snapshot)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    state = TransformerEncoder("some-owner/a-model").state()
+    assert TransformerEncoder.from_state(state).name == "some-owner/a-model@c0ffee"
+    assert asked == [("some-owner/a-model", None), ("some-owner/a-model", "c0ffee")]
+    assert TransformerEncoder("some-owner/a-model@c0ffee").state().config == state.config

@@ -27,13 +27,13 @@ def test_padding_and_truncation_of_the_file_are_switched_off(tiny_bert: Path, co
 
     as_saved = Tokenizer.from_file(str(tiny_bert / "tokenizer.json"))
     assert {len(encoding.ids) for encoding in as_saved.encode_batch(corpus)} == {8}
-    tokens = tokenize(load_tokenizer(Checkpoint("tiny", tiny_bert, "")), corpus, 1000)
+    tokens = tokenize(load_tokenizer(Checkpoint("tiny", tiny_bert, "", "tiny")), corpus, 1000)
     assert tokens.lengths.min() < 8 < tokens.lengths.max()
     assert 1 not in tokens.ids  # [PAD]
 
 
 def test_a_text_is_its_slice(tiny_bert: Path, corpus: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    tokenizer = load_tokenizer(Checkpoint("tiny", tiny_bert, ""))
+    tokenizer = load_tokenizer(Checkpoint("tiny", tiny_bert, "", "tiny"))
     monkeypatch.setattr(module, "TEXTS_AT_ONCE", 7)
     told: list[tuple[str, int, int]] = []
     tokens = tokenize(tokenizer, corpus, 1000, lambda *call: told.append(call))
@@ -46,7 +46,7 @@ def test_a_text_is_its_slice(tiny_bert: Path, corpus: list[str], monkeypatch: py
 
 
 def test_a_cut_text_keeps_its_closing_token(tiny_bert: Path, corpus: list[str]) -> None:
-    tokenizer = load_tokenizer(Checkpoint("tiny", tiny_bert, ""))
+    tokenizer = load_tokenizer(Checkpoint("tiny", tiny_bert, "", "tiny"))
     whole, cut = tokenize(tokenizer, corpus, 1000), tokenize(tokenizer, corpus, 6)
     assert (whole.lengths > 6).any()
     assert (whole.lengths < 6).any()
@@ -57,7 +57,7 @@ def test_a_cut_text_keeps_its_closing_token(tiny_bert: Path, corpus: list[str]) 
 
 
 def test_white_space_is_no_part_of_how_far_a_text_is_read(tiny_bert: Path) -> None:
-    tokenizer = load_tokenizer(Checkpoint("tiny", tiny_bert, ""))
+    tokenizer = load_tokenizer(Checkpoint("tiny", tiny_bert, "", "tiny"))
     texts = [" " * 9000 + "film lamp", "film" + "\n" * 9000 + "lamp", "film lamp"]
     tokens = tokenize(tokenizer, texts, 10)
     assert len({tuple(tokens.ids[tokens.offsets[row] : tokens.offsets[row + 1]].tolist()) for row in range(3)}) == 1
@@ -65,7 +65,7 @@ def test_white_space_is_no_part_of_how_far_a_text_is_read(tiny_bert: Path) -> No
 
 
 def test_no_texts_no_tokens(tiny_bert: Path) -> None:
-    tokens = tokenize(load_tokenizer(Checkpoint("tiny", tiny_bert, "")), [], 10)
+    tokens = tokenize(load_tokenizer(Checkpoint("tiny", tiny_bert, "", "tiny")), [], 10)
     assert len(tokens) == 0
     assert list(equal_length_batches(tokens, 10)) == []
 
@@ -104,7 +104,7 @@ def test_vocabulary_file_without_tokenizer_json(tiny_bert: Path, tmp_path: Path)
     shutil.copy(tiny_bert / "config.json", tmp_path)
     (tmp_path / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "lamp", "##s"]))
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer", "do_lower_case": true}')
-    tokens = tokenize(load_tokenizer(Checkpoint("tiny", tmp_path, "")), ["Lamps", "lamp"], 10)
+    tokens = tokenize(load_tokenizer(Checkpoint("tiny", tmp_path, "", "tiny")), ["Lamps", "lamp"], 10)
     assert tokens.ids.tolist() == [2, 5, 6, 3, 2, 5, 3]
 
 
@@ -114,4 +114,4 @@ def test_no_tokenizer_that_can_be_read(tiny_bert: Path, tmp_path: Path, content:
     if content is not None:
         (tmp_path / "tokenizer.json").write_text(content)
     with pytest.raises(ConfigError, match=r"'tiny' has no tokenizer that can be read: add its tokenizer\.json"):
-        load_tokenizer(Checkpoint("tiny", tmp_path, ""))
+        load_tokenizer(Checkpoint("tiny", tmp_path, "", "tiny"))

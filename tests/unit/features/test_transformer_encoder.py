@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -157,6 +158,21 @@ def test_an_encoder_for_vectors_of_another_kind_is_told_of(tiny_bert: Path, tmp_
     (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_lasttoken": true}')
     with pytest.warns(UserWarning, match="made for vectors of another kind .lasttoken in its 1_Pooling/config.json"):
         assert encoder_of(folder).pooling == "mean"
+
+
+def test_a_step_after_the_tokens_is_told_of(tiny_bert: Path, tmp_path: Path) -> None:
+    def made_of(*steps: str) -> TransformerEncoder:
+        folder = tmp_path / "-".join(steps)
+        shutil.copytree(tiny_bert, folder)
+        modules = [{"type": f"sentence_transformers.models.{step}"} for step in steps]
+        (folder / "modules.json").write_text(json.dumps(modules))
+        return TransformerEncoder(str(folder))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert made_of("Transformer", "Pooling", "Normalize").pooling == "mean"
+    with pytest.warns(UserWarning, match=r"another kind \(Dense in its modules.json\).*before that step are taken"):
+        assert made_of("Transformer", "Pooling", "Dense", "Normalize").pooling == "mean"
 
 
 def test_unusual_bert_goes_through_transformers(make_model: MakeModel, corpus: list[str]) -> None:

@@ -16,11 +16,13 @@ from torch import Tensor, nn
 
 from coterie import TextClusterer
 from coterie.clusterers import agglomerative
+from coterie.engine import resumable
+from coterie.engine.loop import indifferent
 from coterie.engine.phase import Phase
+from coterie.engine.workers import Workers
 from coterie.errors import ConfigError, InputError
 from coterie.features.counted import CountedWords
 from coterie.features.transformer import TransformerEncoder
-from coterie.methods import deep
 from coterie.methods.aecl import AECL, AECLSettings
 from coterie.methods.base import Fit, labels_of
 from coterie.methods.deccrl import DECCRL
@@ -33,6 +35,7 @@ from coterie.methods.sccl import SCCLSettings
 from coterie.metrics.external import accuracy
 from coterie.nn.layers import has_bfloat16
 from coterie.registry import DEEP, model_class
+from coterie.types import silent
 
 Make = Callable[..., Any]
 
@@ -434,8 +437,18 @@ def test_words_and_versions_make_another_place(fake_encoder: Any, themed: Any, m
 
     first = key(1)
     assert key(1) == first != key(2)
-    monkeypatch.setattr(deep, "CODE_VERSION", -1)
+    monkeypatch.setattr(resumable, "code_digest", lambda: "of other code")
     assert key(1) != first
+
+
+def test_processes_begin_with_the_groups_of_the_first(
+    fake_encoder: Any, themed: Any, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts, truth = themed
+    monkeypatch.setattr(Workers, "from_main", lambda self, data: truth[::-1].astype(np.int64).tobytes())
+    method = method_of(stub_with(np.eye(4, 12)), fake_encoder)
+    model, *_ = method._train([texts], 4, truth, None, indifferent, ["key"], silent)
+    assert model.first_groups.tolist() == truth[::-1].tolist() != truth.tolist()
 
 
 def test_who_looks_makes_another_place(fake_encoder: Any, themed: Any) -> None:
@@ -453,9 +466,9 @@ def test_what_rounds_otherwise_makes_another_place(themed: Any) -> None:
         )
 
     plain = key("fp32", trainable_layers=2, bf16=has_bfloat16())
-    assert key("int8", trainable_layers=2, bf16=has_bfloat16())[4] != plain[4]
-    assert key("fp32", trainable_layers=2, bf16=not has_bfloat16())[4] != plain[4]
-    assert key("fp32", trainable_layers=2)[4] == plain[4]
+    assert key("int8", trainable_layers=2, bf16=has_bfloat16())[2] != plain[2]
+    assert key("fp32", trainable_layers=2, bf16=not has_bfloat16())[2] != plain[2]
+    assert key("fp32", trainable_layers=2)[2] == plain[2]
 
 
 def test_a_head_that_is_renumbered_again_and_again(fake_encoder: Any, themed: Any, model_of: Make) -> None:

@@ -16,7 +16,7 @@ from coterie import TextClusterer
 from coterie.clusterers import Agglomerative, agglomerative
 from coterie.engine import checkpoint
 from coterie.engine.loop import RESUMED
-from coterie.engine.resumable import looked_at_by
+from coterie.engine.resumable import training_key
 from coterie.errors import ConfigError, InputError
 from coterie.losses.soft_labels import document_attention, soft_labels, updated_labels
 from coterie.methods.adsl import ADSL, ADSLSettings
@@ -420,8 +420,8 @@ def test_every_training_has_a_place_of_its_own() -> None:
 
 
 def test_who_looks_makes_another_place() -> None:
-    assert len({looked_at_by(*who) for who in [(None, None), (TRUTH, None), (TRUTH[::-1].copy(), None)]}) == 3
-    assert looked_at_by(None, None) != looked_at_by(None, lambda vectors: {})
+    others: list[dict[str, Any]] = [{}, {"truth": TRUTH}, {"truth": TRUTH[::-1].copy()}, {"watch": lambda vectors: {}}]
+    assert len({tuple(training_key(**who)) for who in others}) == 4
 
 
 def test_settings_are_the_papers() -> None:

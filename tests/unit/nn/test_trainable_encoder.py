@@ -32,7 +32,7 @@ def folders(make_model: MakeModel) -> dict[str, Path]:
 
 
 def trainable(folder: Path, **options: Any) -> TrainableEncoder:
-    return TrainableEncoder(Checkpoint("tiny", folder, ""), **options)
+    return TrainableEncoder(Checkpoint("tiny", folder, "", "tiny"), **options)
 
 
 def some_texts(lengths: list[int] = LENGTHS, seed: int = 0) -> tuple[Tensor, NDArray[np.int64]]:

@@ -105,7 +105,7 @@ def test_another_encoder_under_the_same_name_is_refused(
     genuine = find_checkpoint("minilm")
 
     def other(name: str) -> Checkpoint:
-        return Checkpoint(name, genuine.folder, "0" * 64)
+        return Checkpoint(name, genuine.folder, "0" * 64, name)
 
     monkeypatch.setattr("coterie.features.transformer.find_checkpoint", other)
     with pytest.raises(ModelFormatError, match="another version of the encoder"):
