@@ -111,6 +111,7 @@ class TextClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         `watch` is shown the stages of a training; what it makes of them is in the history.
         """
         from coterie.features.legible import notes_on_reading
+        from coterie.metrics.external import check_scorable
 
         texts = check_texts(X)
         asked = check_n_clusters(texts, self.n_clusters)
@@ -125,6 +126,8 @@ class TextClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 settings = self._settings(asked.low, checked, truth)
                 build(self.method, settings)  # what is wrong is said before the number is looked for
                 n_clusters, evidence = number_of_groups(self.method, settings, texts, found, asked, progress)
+            if truth is not None:
+                check_scorable(int(truth.max()) + 1, n_clusters)  # rather than when the groups are scored
             repeated = training_rows(found, n_clusters)
             learnt = repeated.kept
             views_learnt = [[view[row] for row in learnt] for view in checked]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from coterie.types import Matrix
 
 ROWS_AT_ONCE = 512
+ROWS_ADDED_AT_ONCE = 2_048
 
 
 def unit_rows(rows: NDArray[Any]) -> NDArray[Any]:
@@ -32,25 +34,64 @@ def squares_overflow(rows: NDArray[Any], weight: float) -> bool:
 
 
 def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Every row once, in the order of first appearance, and where among them each row is."""
+    """Every row once, in the order of first appearance, and where among them each row is.
+
+    Where no row is twice there, these are the rows themselves, not a copy.
+    """
     seen: dict[bytes, int] = {}
-    place = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in rows], dtype=np.int64)
+    place = np.array([seen.setdefault(_digest(row), len(seen)) for row in rows], dtype=np.int64)
+    if len(seen) == len(rows):
+        return rows, place
     first = np.unique(place, return_index=True)[1]
     return rows[first], place
+
+
+def _digest(row: NDArray[Any]) -> bytes:
+    """What stands for a row, which as a key would be kept whole."""
+    return blake2b(row.tobytes(), digest_size=16).digest()
 
 
 def group_means(
     rows: NDArray[Any], labels: NDArray[np.int64], weights: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Weighted mean and total weight of each group; without weights, every row weighs 1."""
-    from scipy.sparse import csr_matrix
-
     weights = np.ones(len(rows)) if weights is None else weights
     k = int(labels.max()) + 1
     masses = np.bincount(labels, weights=weights, minlength=k).astype(np.float64)
-    member = csr_matrix((weights, (labels, np.arange(len(labels)))), shape=(k, len(labels)))
-    sums = member @ rows
+    sums = group_sums(rows, np.arange(len(rows)), labels, weights, k)
     return np.asarray(sums / np.maximum(masses, 1e-300)[:, None], dtype=rows.dtype), masses
+
+
+def group_sums(
+    rows: NDArray[Any],
+    chosen: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    weights: NDArray[Any],
+    n_groups: int,
+) -> NDArray[np.float64]:
+    """The weighted sums of the chosen rows by their groups, added up in the order of `chosen`.
+
+    They are float64, and so are the rows as they are added: a part of them at a time.
+    """
+    sums = np.zeros((n_groups, rows.shape[1]))
+    step = max(ROWS_ADDED_AT_ONCE, n_groups)  # every part takes the sums along
+    for start in range(0, len(chosen), step):
+        part = slice(start, start + step)
+        sums = _with_more(sums, rows[chosen[part]], groups[part], weights[part])
+    return sums
+
+
+def _with_more(
+    sums: NDArray[np.float64], rows: NDArray[Any], groups: NDArray[np.int64], weights: NDArray[Any]
+) -> NDArray[np.float64]:
+    from scipy.sparse import csr_matrix
+
+    # The sums so far are the first rows, so that everything is added one by one, as if it were in one block.
+    k = len(sums)
+    entries = np.concatenate([np.ones(k), weights])
+    places = (np.concatenate([np.arange(k), groups]), np.arange(k + len(rows)))
+    member = csr_matrix((entries, places), shape=(k, k + len(rows)))
+    return np.asarray(member @ np.concatenate([sums, rows]))
 
 
 def in_blocks(vectors: Matrix, function: Callable[[NDArray[np.float64]], NDArray[Any]]) -> Matrix:

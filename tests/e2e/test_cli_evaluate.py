@@ -103,6 +103,13 @@ def test_column_that_cannot_be_used(options: tuple[str, ...], says: str, refused
     assert "`--labels`" in message or "`--truth`" in message or "is empty" in message
 
 
+def test_columns_of_ids_are_refused(refused: Refused, tmp_path: Path) -> None:
+    (tmp_path / "ids.csv").write_text("class,group\n" + "".join(f"c{row},g{row}\n" for row in range(8_000)))
+    message = refused("evaluate", "ids.csv", "--truth", "class", "--labels", "group")
+    assert message.startswith("ids.csv: columns 'class' and 'group': 8,000 different true labels and 8,000 different")
+    assert "look like ids" in message
+
+
 def test_missing_column_of_a_run(refused: Refused, small_run: Path) -> None:
     message = refused("evaluate", "run", "--truth", "teme")
     assert message.startswith("run/assignments.parquet: there is no column 'teme'; did you mean 'theme'?")

@@ -220,3 +220,11 @@ def test_more_groups_than_the_encoder_can_tell_apart_are_refused() -> None:
 def test_parameters_of_a_wrong_kind_are_named(wrong: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         TextClusterer(2, **wrong).fit(["one text", "another text", "a third text"])
+
+
+def test_a_truth_of_ids_is_refused_before_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scoring would fail when all the work is done."""
+    monkeypatch.setattr("coterie.metrics.external.MOST_CELLS", 50)
+    texts = [f"parcel number {number} of {number % 7}" for number in range(30)]
+    with pytest.raises(InputError, match="30 different true labels and 2 different groups"):
+        TextClusterer(2, method="bow+kmeans").fit(texts, texts)

@@ -63,7 +63,10 @@ def _external_scores(frame: pl.DataFrame, name: str, truth: str, labels: str) ->
     known = [(str(true), label) for true, label in rows if is_known(true)]
     if not known:
         raise InputError(f"{name}: column {shown(truth)} is empty in every row. Name a column with the true groups.")
-    scores = external_scores(*zip(*known, strict=True))
+    try:
+        scores = external_scores(*zip(*known, strict=True))
+    except InputError as error:
+        raise InputError(f"{name}: columns {shown(truth)} and {shown(labels)}: {error}") from error
     return scores if len(known) == len(frame) else {"rows_with_truth": len(known), **scores}
 
 

@@ -11,16 +11,16 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from coterie.errors import ConfigError
-from coterie.vectors import unit_rows
+from coterie.vectors import group_sums, unit_rows
 
 CHUNK_CELLS = 1 << 23
 """Distances held at once: rows are taken in chunks so that memory does not grow with n x k."""
+COLUMNS_AT_ONCE = 32
 
 
 class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -53,7 +53,7 @@ class KMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self._check_init(rows.shape[1])
         weights = _check_sample_weight(sample_weight, rows, dtype=rows.dtype)
         random = check_random_state(self.random_state)
-        tolerance = self.tol * float(rows.var(axis=0).mean())
+        tolerance = self.tol * float(_variances(rows).mean())
         runs = self.n_init if isinstance(self.init, str) else 1
         best = min((self._run(rows, weights, random, tolerance) for _ in range(runs)), key=lambda result: result[2])
         self.cluster_centers_, self.labels_, self.inertia_, self.n_iter_ = best
@@ -151,6 +151,12 @@ def nearest_centres(rows: NDArray[Any], centres: NDArray[Any]) -> tuple[NDArray[
     return labels, distances
 
 
+def _variances(rows: NDArray[Any]) -> NDArray[Any]:
+    """Of every column; a few columns at a time, because NumPy's makes a copy of what it is given."""
+    parts = np.array_split(rows, max(1, rows.shape[1] // COLUMNS_AT_ONCE), axis=1)
+    return np.concatenate([part.var(axis=0) for part in parts])
+
+
 def _random_seeds(rows: NDArray[Any], k: int, random: np.random.RandomState) -> NDArray[Any]:
     return np.array(rows[random.choice(len(rows), k, replace=False)])
 
@@ -203,12 +209,12 @@ def _move(
     """Takes the changed rows out of their old groups' sums and adds them to their new ones'."""
     mass = weights[changed].astype(np.float64)
     leaving = old[changed] >= 0
+    moves = np.concatenate([changed, changed[leaving]])
     groups = np.concatenate([new[changed], old[changed][leaving]])
     signed = np.concatenate([mass, -mass[leaving]])
-    columns = np.concatenate([np.arange(len(changed)), np.flatnonzero(leaving)])
-    delta = csr_matrix((signed, (groups, columns)), shape=(len(sums), len(changed)))
-    sums += delta @ rows[changed]
-    sizes += np.asarray(delta.sum(axis=1)).ravel()
+    order = np.argsort(moves, kind="stable")
+    sums += group_sums(rows, moves[order], groups[order], signed[order], len(sums))
+    sizes += np.bincount(groups[order], weights=signed[order], minlength=len(sizes))
 
 
 def refill_empty(labels: NDArray[np.int64], distances: NDArray[Any], weights: NDArray[Any], k: int) -> None:

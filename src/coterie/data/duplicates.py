@@ -24,7 +24,9 @@ BANDS, ROWS_IN_BAND = 12, 5
 """Texts that share 0.8 of their runs are compared with a probability of 0.99, at half of them with 0.3."""
 LONGEST = 2_000
 """Of longer texts the beginning is compared."""
-TEXTS_AT_ONCE = 4_096
+TEXTS_AT_ONCE = 128
+"""The runs of as many long texts stay in the processor's cache."""
+TEXTS_REMEMBERED = 1_024
 TEXTS_A_GROUP = 10
 """With fewer different texts for each group, near duplicates stand for themselves: there is little to learn from."""
 GROUP_OF_ITS_OWN = 0.5
@@ -118,7 +120,7 @@ def _of_alike(keys: Sequence[str]) -> Labels:
     stands = np.arange(len(keys))
     if len(keys) < 2:
         return stands
-    runs = lru_cache(maxsize=TEXTS_AT_ONCE)(lambda place: _runs(keys[place]))
+    runs = lru_cache(maxsize=TEXTS_REMEMBERED)(lambda place: _runs(keys[place]))
     for place, others in _candidates(_signatures(keys)):
         for other in others:
             if stands[other] == other and _jaccard(runs(other), runs(place)) >= ALIKE:
@@ -151,13 +153,10 @@ def _signatures(keys: Sequence[str]) -> NDArray[np.uint32]:
 
 
 def _signatures_of_part(keys: Sequence[str], factors: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    padded = [key.ljust(RUN, "\0") for key in keys]
-    letters = np.frombuffer("".join(padded).encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
+    padded = [_padded(key) for key in keys]
+    hashes = _hashes("".join(padded))
     lengths = np.array([len(key) for key in padded])
     starts = np.cumsum(lengths) - lengths
-    hashes = np.zeros(len(letters) - RUN + 1, dtype=np.uint64)
-    for step in range(RUN):
-        hashes = hashes * np.uint64(0x100000001B3) + letters[step : step + len(hashes)]
     whole = np.ones(len(hashes), dtype=bool)  # runs that do not reach into the next text
     for step in range(1, RUN):
         ends = starts[1:] - step
@@ -166,8 +165,22 @@ def _signatures_of_part(keys: Sequence[str], factors: NDArray[np.uint64]) -> NDA
     begins = np.cumsum(lengths - RUN + 1) - (lengths - RUN + 1)
     signatures = np.empty((len(keys), len(factors)), dtype=np.uint32)
     for column, factor in enumerate(factors):
-        signatures[:, column] = np.minimum.reduceat((hashes * factor) >> np.uint64(32), begins)
+        signatures[:, column] = np.minimum.reduceat(hashes * factor, begins) >> np.uint64(32)
     return signatures
+
+
+def _padded(key: str) -> str:
+    """The key with one run at least."""
+    return key.ljust(RUN, "\0")
+
+
+def _hashes(letters: str) -> NDArray[np.uint64]:
+    """A number for each run; that two runs of a corpus share one is next to impossible."""
+    codes = np.frombuffer(letters.encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
+    hashes = np.zeros(len(codes) - RUN + 1, dtype=np.uint64)
+    for step in range(RUN):
+        hashes = hashes * np.uint64(0x100000001B3) + codes[step : step + len(hashes)]
+    return hashes
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -177,9 +190,14 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return values ^ (values >> np.uint64(31))
 
 
-def _runs(key: str) -> frozenset[str]:
-    return frozenset(key[place : place + RUN] for place in range(max(1, len(key) - RUN + 1)))
+def _runs(key: str) -> NDArray[np.uint64]:
+    """The hashes of a text's different runs, in order."""
+    hashes = np.sort(_hashes(_padded(key)))
+    return np.asarray(hashes[np.append(True, hashes[1:] != hashes[:-1])])  # np.unique is many times slower
 
 
-def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other)
+def _jaccard(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> float:
+    both = np.concatenate([one, other])
+    both.sort(kind="stable")  # which merges two sorted halves in one pass
+    shared = np.count_nonzero(both[1:] == both[:-1])
+    return shared / (len(both) - shared)

@@ -108,8 +108,9 @@ class StemStrengths(BagOfWords):
         return stems_of(text)
 
     def _weigh(self, counts: csr_matrix) -> Matrix:
-        strengths = np.log1p(counts.toarray(), dtype=np.float32)
-        return np.asarray(strengths / np.maximum(strengths.max(axis=1, keepdims=True, initial=0), 1e-30))
+        strengths = np.asarray(counts.log1p().toarray(), dtype=np.float32)
+        strengths /= np.maximum(strengths.max(axis=1, keepdims=True, initial=0), 1e-30)
+        return strengths
 
 
 class TopicMixture:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -73,6 +74,18 @@ def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> Non
     brute = ((rows[:, None, :] - centres[None]) ** 2).sum(axis=2)
     np.testing.assert_array_equal(whole[0], brute.argmin(axis=1))
     np.testing.assert_allclose(whole[1], brute.min(axis=1), rtol=1e-4)
+
+
+def test_no_copy_of_the_rows_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.clusterers.kmeans.CHUNK_CELLS", 1 << 16)
+    rows = cloud(20_000, 100)
+    tracemalloc.start()
+    try:
+        KMeans(3, n_init=1, max_iter=3, random_state=0).fit(rows)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.6 * rows.nbytes
 
 
 def test_spherical_looks_at_directions_only() -> None:

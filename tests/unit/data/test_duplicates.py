@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import combinations
 
 import numpy as np
@@ -100,6 +101,26 @@ def test_signatures_estimate_the_jaccard_index() -> None:
     signatures = duplicates._signatures([*many, *pair])[-2:]
     assert np.mean(signatures[0] == signatures[1]) == pytest.approx(_shared(*pair), abs=0.15)
     assert (duplicates._signatures(pair) == signatures).all()
+
+
+@given(st.text("ab c", max_size=40), st.text("ab c", max_size=40))
+def test_the_jaccard_index_of_numbers_is_that_of_runs(one: str, other: str) -> None:
+    runs = [{text[place : place + 5] for place in range(max(1, len(text) - 4))} for text in (one, other)]
+    assert duplicates._jaccard(*map(duplicates._runs, (one, other))) == len(runs[0] & runs[1]) / len(runs[0] | runs[1])
+
+
+def test_long_texts_that_share_most_of_their_words_need_little_memory() -> None:
+    """Form letters, say. Each is compared with several others, and a set of its runs takes 0.2 MB."""
+    chance = np.random.default_rng(0)
+    words = ["".join(letters) for letters in chance.choice(list("abcdefghijklmnopqrstuvwxyz"), size=(3000, 6))]
+    texts = [" ".join([*words[:250], *chance.choice(words, 40)]) for _ in range(400)]
+    tracemalloc.start()
+    try:
+        find_duplicates(texts)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 30_000_000
 
 
 def test_too_few_texts_to_put_near_ones_together() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from coterie.errors import InputError
-from coterie.features.bag import BagOfWords, Tfidf, TopicMixture
+from coterie.features.bag import BagOfWords, StemStrengths, Tfidf, TopicMixture
 from coterie.features.words import telling_words_of
 
 TEXTS = [
@@ -50,6 +52,27 @@ def test_unseen_words_are_rows_of_zeros() -> None:
         vectors = bag.transform(["sofa chair", "lamp"])
         assert not vectors[0].any()
         assert np.linalg.norm(vectors[1]) == pytest.approx(1)
+
+
+def test_strengths_by_hand() -> None:
+    strengths = StemStrengths(None)
+    found = strengths.fit_transform(["lamp lamp lamp invoice", "invoice", "and the"])
+    assert strengths.vocabulary == ["invoic", "lamp"]
+    np.testing.assert_allclose(found, [[np.log(2) / np.log(4), 1], [1, 0], [0, 0]], rtol=1e-6)
+    assert found.dtype == np.float32
+
+
+def test_strengths_take_no_more_room_than_their_matrix() -> None:
+    strengths = StemStrengths(None)
+    strengths.fit_transform([" ".join(TEXTS), *(f"word{number}" for number in range(500))])
+    texts = TEXTS * 200
+    tracemalloc.start()
+    try:
+        found = strengths.transform(texts)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.5 * found.nbytes
 
 
 @pytest.fixture(scope="module")

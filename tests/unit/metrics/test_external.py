@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from coterie.data.numbered import numbered
 from coterie.errors import InputError
+from coterie.metrics import external
 from coterie.metrics.external import accuracy, contingency, external_scores, purity
 
 # Classes a (4 rows), b (3), c (3) in groups 0 (5 rows), 1 (3), 2 (2):  a: 3 1 0   b: 2 1 0   c: 0 1 2
@@ -86,3 +89,21 @@ def test_no_rows() -> None:
     for score in (accuracy, purity, external_scores):
         with pytest.raises(InputError, match="no rows to score"):
             score([], [])
+
+
+@pytest.mark.parametrize("score", [accuracy, purity, external_scores, contingency])
+def test_ids_are_refused_before_they_fill_the_memory(score: Callable[..., object]) -> None:
+    ids = np.arange(8_000)
+    with pytest.raises(InputError, match=r"8,000 different true labels and 8,000 different groups.*look like ids"):
+        score(ids, ids)
+
+
+def test_ids_of_few_groups_are_scored() -> None:
+    assert purity(np.arange(8_000), np.arange(8_000) % 4) == pytest.approx(4 / 8_000)
+
+
+def test_labels_are_numbered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr(external, "numbered", lambda values: (seen.append(values), numbered(values))[1])
+    external_scores(TRUTH, GROUPS)
+    assert seen == [TRUTH, GROUPS]
