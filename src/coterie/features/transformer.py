@@ -18,6 +18,7 @@ from coterie.data.check import check_texts
 from coterie.errors import ConfigError, CoterieError, ModelFormatError
 from coterie.features.checkpoints import BUNDLED, Checkpoint, Pooling, find_checkpoint, published_pooling
 from coterie.features.tokens import Tokens, equal_length_batches, load_tokenizer, tokenize
+from coterie.memory import is_out_of_memory
 from coterie.types import Matrix, Progress, State, silent
 
 if TYPE_CHECKING:
@@ -282,6 +283,8 @@ def _load(checkpoint: Checkpoint, int8: bool, tuned: Tuned) -> _Loaded:
     except CoterieError:
         raise
     except Exception as error:
+        if is_out_of_memory(error):
+            raise
         raise ConfigError(
             f"encoder {checkpoint.name!r} could not be loaded ({type(error).__name__}: {error}): "
             "give a Hugging Face encoder with safetensors weights"

@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from coterie.errors import ConfigError, InputError, ModelFormatError
+from coterie.features import bert
 from coterie.features.bert import BertForward
 from coterie.features.checkpoints import Pooling, find_checkpoint
 from coterie.features.transformer import TransformerEncoder
@@ -275,3 +276,12 @@ def test_weights_that_are_missing_are_no_encoder(make_model: MakeModel) -> None:
     save_file({key: value for key, value in weights.items() if key != name}, folder / "model.safetensors")
     with pytest.raises(ConfigError, match=r"lacks the weights 'encoder\.layer\.0\.output\.dense\.weight'"):
         encoder_of(folder).encode(["a short text"])
+
+
+def test_without_memory_the_encoder_is_not_to_blame(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr(bert, "load_bert", refused)
+    with pytest.raises(RuntimeError, match="can't allocate memory"):
+        encoder_of(tiny_bert).encode(["a text"])
