@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 
 from common import bench_set, record, side_by_side
-from coterie.augment import fixed_view, make_augmenter
+from coterie.augment import fixed_view, make_augmenters
 from coterie.engine.batch import Batch, batches_of
 from coterie.engine.phase import ENCODER
 from coterie.engine.workers import Workers
@@ -52,7 +52,8 @@ def main() -> None:
     _, texts = bench_set("stackoverflow")
     texts = texts[: int(sys.argv[1]) if len(sys.argv) > 1 else 4000]
     encoder = TransformerEncoder()
-    views = [texts, fixed_view(make_augmenter("eda", encoder, texts), texts)]
+    (augmenter,) = make_augmenters("eda", encoder, texts, None, [0])
+    views = [texts, fixed_view(augmenter, texts)]
     tokens = [encoder.tokens(view) for view in views]
     sides: dict[str, Any] = {"plain": PlainTexts(str(encoder.checkpoint.folder), views)}
     for name, layers in {"all layers": "all", "balanced": 2}.items():

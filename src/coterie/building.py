@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from coterie.data.messages import nearest
+from coterie.data.messages import nearest, shown
 from coterie.errors import ConfigError
 from coterie.registry import (
     AUTO,
@@ -67,6 +68,7 @@ def build(name: str, settings: Settings) -> Method:
         raise ConfigError(f"method={name!r} is not known: give a name that `coterie methods` lists")
     if not isinstance(settings.own, Mapping):
         raise ConfigError(f"settings={settings.own!r} is not usable: give them by name, such as {{'epochs': 3}}")
+    _check_kinds(settings)
     if name == AUTO:
         return _auto(settings)
     if name in DEEP:
@@ -84,6 +86,19 @@ def build(name: str, settings: Settings) -> Method:
     feature = name.split("+")[0]
     _refuse_unused(name, feature, settings, feature in ("sif", *SELF_TAUGHT))
     return method
+
+
+def _check_kinds(settings: Settings) -> None:
+    """What a command cannot give, but Python can."""
+    for setting in settings.own:
+        if not isinstance(setting, str):
+            raise ConfigError(
+                f"setting {shown(setting)} is not a name: give settings by their names, such as {{'epochs': 3}}"
+            )
+    if not isinstance(settings.word_vectors, str | os.PathLike | None):
+        raise ConfigError(
+            f"word_vectors={shown(settings.word_vectors)} is not usable: give the path of a word2vec or GloVe file"
+        )
 
 
 def _refuse_unused(name: str, feature: str, settings: Settings, reads_words: bool) -> None:

@@ -106,7 +106,7 @@ class TextClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         watch: Watch | None = None,
         progress: Progress = silent,
     ) -> Fit:
-        """What `fit` keeps, and beside it the candidates that it was chosen from; this object stays as it is.
+        """What `fit` keeps, and beside true groups the candidates that it was chosen from; this object stays as it is.
 
         `watch` is shown the stages of a training; what it makes of them is in the history.
         """
@@ -135,8 +135,10 @@ class TextClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             watched = None if watch is None else partial(watch, learnt)
             settings = replace(self._settings(n_clusters, views_learnt, truth_learnt), watch=watched)
             fit = self._fit(settings, [texts[row] for row in learnt], n_clusters, progress)
+            if truth is None:
+                fit.candidates = {}  # only beside a truth are they looked at, and near duplicates are encoded for each
             for one in (fit, *fit.candidates.values()):
-                one.spread(texts, repeated)
+                one.spread(texts, repeated, progress)
         fit.evidence = [*evidence, *fit.evidence, *as_evidence(notes_on_reading(fit.features, texts))]
         if truth is not None and fit.history and fit.candidates:
             fit.history[-1]["candidates"] = _by_truth(fit.candidates, truth)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import platform
 import sys
@@ -18,6 +19,18 @@ GROUP_FILES = {
     "memory": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 }
 """By controller, that is by version: limit, use, and the name in `memory.stat` of what of it can go at once."""
+
+
+ALLOCATIONS_THAT_FAILED = ("DefaultCPUAllocator", "CUDA out of memory", "std::bad_alloc")
+"""In what torch says of it, which is a RuntimeError like any other."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether Python, the system or torch says here that there is no memory left."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    said = str(error) if isinstance(error, RuntimeError) else ""
+    return isinstance(error, MemoryError) or any(part in said for part in ALLOCATIONS_THAT_FAILED)
 
 
 def peak_memory_mb() -> float:

@@ -179,6 +179,20 @@ def test_repeated_texts(open_page: Open, report: Path) -> None:
     assert it.page.locator("#legend button[aria-pressed=true]").get_attribute("data-group") == group
 
 
+@pytest.mark.parametrize(
+    ("groups", "told"),
+    [
+        (1, "a text counts once, however often it is there; every row"),
+        (3, "a text counts once, however often it is there, but 20 near repeats count one by one: they could be"),
+        (5, "equal texts count once, and near repeats one by one, for there are too few texts;"),
+    ],
+)
+def test_how_repeated_texts_weighed(groups: int, told: str, open_page: Open, fake_report: Any) -> None:
+    texts = [*(own_text(i) for i in range(30)), *(f"{REPEATED} Message {i}." for i in range(21))]
+    it = open_page(fake_report(texts, groups))
+    assert f"When groups are learnt, {told}" in it.text("#repeated .about")
+
+
 def test_hardly_any_content(open_page: Open, report: Path) -> None:
     it = open_page(report)
     assert it.text("#junk .about").startswith("11 rows hold hardly anything to group by")

@@ -124,6 +124,8 @@ def test_bad_settings_are_named(demo_texts: list[str]) -> None:
         "did you mean 'minilm'": {"encoder": "mini-lm"},
         "'tfidf\\+kmeans' uses no encoder": {"method": "tfidf+kmeans", "precision": "int8"},
         "word vectors are of no use": {"word_vectors": "vectors.txt"},
+        "word_vectors=5 is not usable: give the path": {"method": "sif+kmeans", "word_vectors": 5},
+        "setting 1 is not a name: give settings by their names": {"method": "aecl", "settings": {1: 2}},
     }
     for message, setting in cases.items():
         with pytest.raises(ConfigError, match=message):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from coterie import memory
-from coterie.memory import available_memory
+from coterie.memory import available_memory, is_out_of_memory
 
 
 @pytest.fixture
@@ -75,3 +76,10 @@ def test_a_container_without_a_limit(container: Path, limit: str) -> None:
     (container / "memory.current").write_text("1000")
     (container / "memory.stat").write_text("inactive_file 0\n")
     assert available_memory() < 1 << 50
+
+
+def test_memory_that_torch_does_not_get() -> None:
+    with pytest.raises(RuntimeError) as refused:
+        torch.empty(1 << 56, dtype=torch.uint8)
+    assert is_out_of_memory(refused.value)
+    assert not is_out_of_memory(RuntimeError("size mismatch"))

@@ -6,7 +6,7 @@ from coterie.augment.base import Augmenter, fixed_view
 from coterie.augment.contextual import Contextual
 from coterie.augment.deletion import Deletion
 from coterie.augment.eda import EDA
-from coterie.augment.make import make_augmenter, make_augmenters
+from coterie.augment.make import make_augmenters
 from coterie.augment.masked_lm import CheckpointMaskedLM, MaskedLM
 from coterie.augment.synonyms import NeighbourSynonyms, Synonyms, WordNetSynonyms
 
@@ -21,6 +21,5 @@ __all__ = [
     "Synonyms",
     "WordNetSynonyms",
     "fixed_view",
-    "make_augmenter",
     "make_augmenters",
 ]

@@ -1,4 +1,4 @@
-"""An augmenter by name, with the encoder at hand as its source of words."""
+"""Augmenters by name, with the encoder at hand as their source of words."""
 
 from __future__ import annotations
 
@@ -22,22 +22,6 @@ EDA_RATE = 0.2
 """The texts that AECL's authors published show one word in five changed, not one in ten as EDA's paper has it."""
 
 
-def make_augmenter(
-    kind: str,
-    encoder: TransformerEncoder,
-    texts: Sequence[str],
-    rate: float | None = None,
-    random_state: int = 0,
-    progress: Progress = silent,
-) -> Augmenter:
-    """`eda` or `wordnet` (the rate is that of all four operations), `deletion` or `contextual`; without a rate, each
-    one's own.
-
-    `texts` are those that views will be made of: what has to be learnt before is learnt from them.
-    """
-    return make_augmenters(kind, encoder, texts, rate, [random_state], progress)[0]
-
-
 def make_augmenters(
     kind: str,
     encoder: TransformerEncoder,
@@ -46,7 +30,11 @@ def make_augmenters(
     random_states: Sequence[int],
     progress: Progress = silent,
 ) -> list[Augmenter]:
-    """One augmenter a seed; what they look up or learn is shared."""
+    """One augmenter a seed; what they look up or learn is shared.
+
+    `kind` is `eda` or `wordnet` (the rate is that of all four operations), `deletion` or `contextual`; without a rate,
+    each has its own. `texts` are those that views will be made of: what has to be learnt before is learnt from them.
+    """
     if kind in ("eda", "wordnet"):
         rates = dict.fromkeys(("replace", "insert", "swap", "delete"), EDA_RATE if rate is None else rate)
         synonyms: Synonyms = NeighbourSynonyms(encoder) if kind == "eda" else WordNetSynonyms()

@@ -17,6 +17,9 @@ from coterie.features.tokens import load_tokenizer
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+LONGEST = 128
+"""Tokens of a text, special ones included, that a checkpoint is shown at most."""
+
 MASK_TOKENS = ("[MASK]", "<mask>", "<|mask|>")
 
 _HEADS = (
@@ -81,17 +84,14 @@ class CheckpointMaskedLM:
     are published without the head, which is an error here: transformers would make up a random one.
     """
 
-    def __init__(self, checkpoint: str | Checkpoint, *, max_length: int = 128) -> None:
-        if max_length < 3:
-            raise ConfigError(f"max_length={max_length} leaves no room for a word: use 3 or more")
+    def __init__(self, checkpoint: str | Checkpoint) -> None:
         self.checkpoint = find_checkpoint(checkpoint) if isinstance(checkpoint, str) else checkpoint
-        self.max_length = max_length
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name in ("checkpoint", "max_length")}
+        return {"checkpoint": self.checkpoint}
 
     def describe(self) -> str:
-        return f"checkpoint-head 1 {self.checkpoint.fingerprint} max_length={self.max_length}"
+        return f"checkpoint-head 1 {self.checkpoint.fingerprint} max_length={LONGEST}"
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -104,7 +104,7 @@ class CheckpointMaskedLM:
     @property
     def longest(self) -> int:
         positions = int(getattr(self._model.config, "max_position_embeddings", 512))
-        return min(self.max_length, positions - reserved_positions(self._model.base_model))
+        return min(LONGEST, positions - reserved_positions(self._model.base_model))
 
     @cached_property
     def _model(self) -> Any:

@@ -17,6 +17,8 @@ from coterie.types import Matrix
 if TYPE_CHECKING:
     from coterie.features.transformer import TransformerEncoder
 
+LEAST_COSINE = 0.4
+MOST_SYNONYMS = 5
 WORDS_AT_ONCE = 256
 """Similarities are computed for this many words at a time: about 20 MB for BERT's vocabulary."""
 
@@ -42,16 +44,12 @@ class NeighbourSynonyms:
     The mean of all words is taken off first: in some models all embeddings point the same way.
     """
 
-    def __init__(self, encoder: TransformerEncoder, *, threshold: float = 0.4, count: int = 5) -> None:
-        if not -1 <= threshold <= 1:
-            raise ConfigError(f"threshold={threshold!r} is no cosine: use a number from -1 to 1, such as 0.4")
-        if count < 1:
-            raise ConfigError(f"count={count!r} leaves no synonyms: use 1 or more")
-        self.encoder, self.threshold, self.count = encoder, threshold, count
+    def __init__(self, encoder: TransformerEncoder) -> None:
+        self.encoder = encoder
         self._found: dict[str, list[str]] = {}
 
     def describe(self) -> str:
-        return f"neighbours 1 {self.encoder.checkpoint.fingerprint} threshold={self.threshold!r} count={self.count}"
+        return f"neighbours 1 {self.encoder.checkpoint.fingerprint} threshold={LEAST_COSINE!r} count={MOST_SYNONYMS}"
 
     def of(self, word: str) -> Sequence[str]:
         if word not in self._found:
@@ -69,15 +67,15 @@ class NeighbourSynonyms:
         places = np.array([self._places[word] for word in words])
         rough = self._vectors[places] @ self._vectors.T
         # Products of many rows round by their company, so these only say which words are worth an exact look.
-        near = rough >= self.threshold - 0.001
+        near = rough >= LEAST_COSINE - 0.001
         near[np.arange(len(places)), places] = False
         for word, place, row in zip(words, places, near, strict=True):
             self._found[word] = self._ranked(int(place), np.flatnonzero(row))
 
     def _ranked(self, place: int, near: NDArray[np.int64]) -> list[str]:
         exact = self._vectors[near].astype(np.float64) @ self._vectors[place].astype(np.float64)
-        order = np.argsort(-exact, kind="stable")[: self.count]
-        return [self._words[near[best]] for best in order if exact[best] >= self.threshold]
+        order = np.argsort(-exact, kind="stable")[:MOST_SYNONYMS]
+        return [self._words[near[best]] for best in order if exact[best] >= LEAST_COSINE]
 
     @cached_property
     def _vocabulary(self) -> tuple[list[str], Matrix]:

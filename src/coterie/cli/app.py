@@ -29,10 +29,13 @@ from coterie.cli import (
     topics,
 )
 from coterie.errors import CoterieError, StoppedError
+from coterie.memory import is_out_of_memory
 
 BAD_INPUT = 2
 INTERRUPTED = 130
 FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+OF_WHOLE_FILES = ("evaluate", "retrieval")
+"""Commands that hold all rows of a file at once: with fewer of them they need less memory."""
 
 app = typer.Typer(
     name="coterie",
@@ -122,13 +125,13 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         again = " Nothing was written; given again, the same command goes on where it stopped."
         _fail("stopped." + (again if sys.argv[1:2] == ["fit"] else ""), INTERRUPTED)
-    except MemoryError:
-        _fail("not enough memory for this. Use fewer rows, or --method minilm+minibatch.", 1)
     except BrokenPipeError:
         # The reader of our output has gone: nothing more to say, and nothing to say it to.
         _drop_output()
         sys.exit(1)
     except Exception as error:
+        if is_out_of_memory(error):
+            _fail(f"not enough memory for this. {_how_to_need_less_memory()}", 1)
         if isinstance(error, OSError) and error.errno in FULL_DISK:
             _drop_output()
             where = error.filename or "standard output"
@@ -152,6 +155,14 @@ def _run() -> None:
             raise KeyboardInterrupt from end
         sys.stdout.flush()
         raise
+
+
+def _how_to_need_less_memory() -> str:
+    command = sys.argv[1] if len(sys.argv) > 1 else ""
+    if command == "fit":
+        return "Use fewer rows, or --method minilm+minibatch."
+    fewer_rows = "Use fewer rows, or close" if command in OF_WHOLE_FILES else "Close"
+    return f"{fewer_rows} other programs and try again."
 
 
 def _drop_output() -> None:

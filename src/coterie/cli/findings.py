@@ -62,15 +62,14 @@ def print_shares(folder: Path) -> None:
 
 
 def _how_they_weigh(clustering: Clustering) -> str:
-    from coterie.data.duplicates import enough_left, training_rows
+    from coterie.data.duplicates import how_near_ones_weigh
 
-    found, n_clusters = clustering.duplicates, len(clustering.groups)
-    by_themselves = int(found.near.sum() - training_rows(found, n_clusters).near.sum())
-    if not by_themselves:
+    near = how_near_ones_weigh(clustering.duplicates, len(clustering.groups))
+    if not near.one_by_one:
         return "each text counts once"
-    if not enough_left(found, n_clusters):
+    if near.too_few_texts:
         return "equal texts count once, near ones one by one (too few texts)"
-    return f"each text counts once, but {by_themselves:,} near ones count one by one: they could be a group"
+    return f"each text counts once, but {near.one_by_one:,} near ones count one by one: they could be a group"
 
 
 def _rows_repeat(count: int) -> str:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +93,19 @@ def training_rows(found: Duplicates, n_clusters: int) -> Duplicates:
     wordings = np.bincount(found.first[~found.exact], minlength=len(found.first))
     large = wordings >= GROUP_OF_ITS_OWN * wordings.sum() / n_clusters
     return Duplicates(np.where(large[found.first], found.same, found.first), found.same)
+
+
+class NearOnes(NamedTuple):
+    """How many near duplicates are learnt from one by one; with `too_few_texts` because there is little else."""
+
+    one_by_one: int
+    too_few_texts: bool
+
+
+def how_near_ones_weigh(found: Duplicates, n_clusters: int) -> NearOnes:
+    """What `training_rows` makes of near duplicates, for a person."""
+    one_by_one = int(found.near.sum() - training_rows(found, n_clusters).near.sum())
+    return NearOnes(one_by_one, one_by_one > 0 and not enough_left(found, n_clusters))
 
 
 def enough_left(found: Duplicates, n_clusters: int) -> bool:

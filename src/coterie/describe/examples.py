@@ -16,13 +16,7 @@ NEAREST_CONSIDERED = 40
 WEIGHT_OF_DIVERSITY = 0.5
 
 
-def group_examples(
-    texts: Sequence[str],
-    vectors: Matrix,
-    labels: Labels,
-    n_clusters: int,
-    examples_per_group: int = EXAMPLES_PER_GROUP,
-) -> list[list[int]]:
+def group_examples(texts: Sequence[str], vectors: Matrix, labels: Labels, n_clusters: int) -> list[list[int]]:
     """For each group the rows of its examples, most telling first; equal texts are shown once.
 
     Each next example is the one with the best balance of nearness to the group's mean and distance from the examples
@@ -37,14 +31,12 @@ def group_examples(
         members = unit_rows(np.asarray(vectors[rows]))
         nearness = members @ unit_rows(members.mean(axis=0, keepdims=True))[0]
         near = np.argsort(-nearness, kind="stable")[:NEAREST_CONSIDERED]
-        chosen = _spread(members[near], nearness[near], examples_per_group)
+        chosen = _spread(members[near], nearness[near])
         examples.append([int(rows[near[index]]) for index in chosen])
     return examples
 
 
-def group_borderline(
-    texts: Sequence[str], probabilities: Matrix, labels: Labels, texts_per_group: int = BORDERLINE_PER_GROUP
-) -> list[list[tuple[int, int]]]:
+def group_borderline(texts: Sequence[str], probabilities: Matrix, labels: Labels) -> list[list[tuple[int, int]]]:
     """For each group its texts that come nearest to another group, as (row, other group), closest call first."""
     n_clusters = probabilities.shape[1]
     if n_clusters < 2:
@@ -56,7 +48,7 @@ def group_borderline(
     borderline: list[list[tuple[int, int]]] = []
     for group in range(n_clusters):
         members = np.flatnonzero(labels == group)
-        closest = _distinct(members[np.argsort(margin[members], kind="stable")], texts)[:texts_per_group]
+        closest = _distinct(members[np.argsort(margin[members], kind="stable")], texts)[:BORDERLINE_PER_GROUP]
         borderline.append([(int(row), int(second[row])) for row in closest])
     return borderline
 
@@ -68,10 +60,10 @@ def _distinct(rows: NDArray[np.int64], texts: Sequence[str]) -> Labels:
     return np.array(list(first.values()), dtype=np.int64)
 
 
-def _spread(members: Matrix, nearness: Matrix, wanted: int) -> list[int]:
+def _spread(members: Matrix, nearness: Matrix) -> list[int]:
     chosen: list[int] = []
     similarity_to_chosen = np.zeros(len(members), dtype=np.float32)
-    for _ in range(min(wanted, len(members))):
+    for _ in range(min(EXAMPLES_PER_GROUP, len(members))):
         value = nearness - WEIGHT_OF_DIVERSITY * similarity_to_chosen
         value[chosen] = -np.inf
         best = int(value.argmax())

@@ -52,13 +52,13 @@ def group_hierarchy(vectors: Matrix, labels: Labels) -> Hierarchy:
     return Hierarchy([(round(height, 6), ids[a], ids[b]) for height, a, b in tree])
 
 
-def nearest_groups(vectors: Matrix, labels: Labels, wanted: int = NEAREST_SHOWN) -> list[list[tuple[int, float]]]:
+def nearest_groups(vectors: Matrix, labels: Labels) -> list[list[tuple[int, float]]]:
     """For each group, in the order of their numbers, the most similar others with the cosine of their means."""
     ids, means, _ = _group_means(vectors, labels)
     means = unit_rows(means)
     similarity = means @ means.T
     np.fill_diagonal(similarity, -np.inf)
-    order = np.argsort(-similarity, axis=1, kind="stable")[:, : min(wanted, len(means) - 1)]
+    order = np.argsort(-similarity, axis=1, kind="stable")[:, : min(NEAREST_SHOWN, len(means) - 1)]
     return [
         [(ids[other], round(float(row[other]), 4)) for other in near]
         for row, near in zip(similarity, order, strict=True)

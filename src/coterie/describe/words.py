@@ -24,9 +24,7 @@ TELLING = 2.0
 """How many times as often as the others a group must have a word for it to tell something of the group."""
 
 
-def group_words(
-    texts: Sequence[str], labels: Labels, n_clusters: int, words_per_group: int = WORDS_PER_GROUP
-) -> list[list[tuple[str, float]]]:
+def group_words(texts: Sequence[str], labels: Labels, n_clusters: int) -> list[list[tuple[str, float]]]:
     """For each group its words with their scores, best first; fewer where a group has fewer words."""
     counts, vocabulary = learn_words(texts, _words_to_show, max_features=MAX_WORDS)
     if not vocabulary:
@@ -41,7 +39,7 @@ def group_words(
         words, of_part = np.arange(part.start, part.stop), telling[part]
         if of_part.any():
             words = words[of_part]
-        found.append(_best_words(held.indices[words], scores.data[words], vocabulary, words_per_group))
+        found.append(_best_words(held.indices[words], scores.data[words], vocabulary))
     return found
 
 
@@ -119,12 +117,12 @@ def _membership(labels: Labels, n_clusters: int) -> csr_matrix:
 
 
 def _best_words(
-    words: NDArray[np.int32], scores: NDArray[np.float32], vocabulary: list[str], wanted: int
+    words: NDArray[np.int32], scores: NDArray[np.float32], vocabulary: list[str]
 ) -> list[tuple[str, float]]:
     best: list[tuple[str, float]] = []
-    for index in np.argsort(-scores, kind="stable")[: wanted * CANDIDATES_PER_WORD]:
+    for index in np.argsort(-scores, kind="stable")[: WORDS_PER_GROUP * CANDIDATES_PER_WORD]:
         word = vocabulary[words[index]]
-        if scores[index] <= 0 or len(best) == wanted:
+        if scores[index] <= 0 or len(best) == WORDS_PER_GROUP:
             break
         if not any(near_duplicates(word, chosen) for chosen, _ in best):
             best.append((word, round(float(scores[index]), 5)))

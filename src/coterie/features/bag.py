@@ -15,13 +15,16 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
     from sklearn.decomposition import LatentDirichletAllocation
 
+MOST_WORDS = 2000
+MOST_STEMS = 3000
+
 
 class BagOfWords:
     """How often each of the `max_words` commonest words (None: all) stands in a text, scaled to length 1."""
 
     kind: ClassVar[str] = "bow"
 
-    def __init__(self, max_words: int | None = 2000) -> None:
+    def __init__(self, max_words: int | None = MOST_WORDS) -> None:
         self.max_words = max_words
         self.vocabulary: list[str] = []
 
@@ -62,7 +65,7 @@ class Tfidf(BagOfWords):
 
     kind: ClassVar[str] = "tfidf"
 
-    def __init__(self, max_words: int | None = 2000) -> None:
+    def __init__(self, max_words: int | None = MOST_WORDS) -> None:
         super().__init__(max_words)
         self.rarity: NDArray[np.float32] = np.empty(0, dtype=np.float32)
 
@@ -87,7 +90,7 @@ class StemTfidf(Tfidf):
 
     kind: ClassVar[str] = "stems"
 
-    def __init__(self, max_words: int | None = 3000) -> None:
+    def __init__(self, max_words: int | None = MOST_STEMS) -> None:
         super().__init__(max_words)
 
     @staticmethod
@@ -100,7 +103,7 @@ class StemStrengths(BagOfWords):
 
     kind: ClassVar[str] = "stem-strengths"
 
-    def __init__(self, max_words: int | None = 3000) -> None:
+    def __init__(self, max_words: int | None = MOST_STEMS) -> None:
         super().__init__(max_words)
 
     @staticmethod
@@ -118,7 +121,7 @@ class TopicMixture:
 
     kind: ClassVar[str] = "lda"
 
-    def __init__(self, topics: int = 20, max_words: int | None = 2000, random_state: int = 0) -> None:
+    def __init__(self, topics: int = 20, max_words: int | None = MOST_WORDS, random_state: int = 0) -> None:
         self.topics, self.max_words, self.random_state = topics, max_words, random_state
         self.vocabulary: list[str] = []
 

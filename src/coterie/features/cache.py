@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,11 +28,16 @@ SPARED_NS = 3600 * 10**9
 
 
 def cache_folder() -> Path:
-    """`COTERIE_CACHE` if set, else the user's cache folder."""
+    """`COTERIE_CACHE` if set, else the user's cache folder, and one of temporary files where the user has no home."""
     given = os.environ.get("COTERIE_CACHE")
-    if given:
-        return Path(given).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "coterie"
+    try:
+        if given:
+            return Path(given).expanduser()
+        return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "coterie"
+    except RuntimeError:
+        # As in containers that run under a number for which there is no user.
+        user = os.getuid() if hasattr(os, "getuid") else "user"
+        return Path(tempfile.gettempdir()) / f"coterie-{user}"
 
 
 def cache_bytes() -> int:

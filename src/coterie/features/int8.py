@@ -24,6 +24,15 @@ def weight_steps() -> int:
     return WHOLE if bool((product == WHOLE * WHOLE * width).all()) else NARROW
 
 
+def is_here() -> bool:
+    """Whether this build of torch has the product, by trying: one without oneDNN may still have its name."""
+    try:
+        weight_steps()
+    except (AttributeError, RuntimeError):
+        return False
+    return True
+
+
 def _product(unsigned: Tensor, packed: Tensor, scales: Tensor, zeros: Tensor) -> Tensor:
     """Of bytes less 128 and weights, times a scale for each output."""
     result: Tensor = torch.ops.onednn.qlinear_pointwise(

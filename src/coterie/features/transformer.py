@@ -18,6 +18,7 @@ from coterie.data.check import check_texts
 from coterie.errors import ConfigError, CoterieError, ModelFormatError
 from coterie.features.checkpoints import BUNDLED, Checkpoint, Pooling, find_checkpoint, published_pooling
 from coterie.features.tokens import Tokens, equal_length_batches, load_tokenizer, tokenize
+from coterie.memory import is_out_of_memory
 from coterie.types import Matrix, Progress, State, silent
 
 if TYPE_CHECKING:
@@ -103,8 +104,10 @@ class TransformerEncoder:
         return self._with(tuned, self.precision)
 
     def in_8_bits(self) -> TransformerEncoder:
-        """The same encoder, faster and slightly coarser."""
-        return self._with(self.tuned, "int8")
+        """The same encoder, faster and slightly coarser where torch can do that; else this one."""
+        from coterie.features import int8
+
+        return self._with(self.tuned, "int8") if int8.is_here() else self
 
     def _with(self, tuned: Tuned, precision: Precision) -> TransformerEncoder:
         made = TransformerEncoder(
@@ -269,16 +272,32 @@ def _fingerprint(tuned: Tuned) -> str:
     return f" tuned {digest.hexdigest()}"
 
 
+def _check_int8() -> None:
+    import torch
+
+    from coterie.features import int8
+
+    if not int8.is_here():
+        raise ConfigError(
+            f"precision='int8' needs the 8-bit products of oneDNN, which this build of torch ({torch.__version__}) "
+            "does not have: use 'fp32'"
+        )
+
+
 def _load(checkpoint: Checkpoint, int8: bool, tuned: Tuned) -> _Loaded:
     from coterie.features.bert import load_bert
     from coterie.features.other_families import load_other
 
+    if int8:
+        _check_int8()
     try:
         model = load_bert(checkpoint, int8, tuned) or load_other(checkpoint, int8, tuned)
         return _Loaded(model, model.longest, model.width)
     except CoterieError:
         raise
     except Exception as error:
+        if is_out_of_memory(error):
+            raise
         raise ConfigError(
             f"encoder {checkpoint.name!r} could not be loaded ({type(error).__name__}: {error}): "
             "give a Hugging Face encoder with safetensors weights"

@@ -27,7 +27,7 @@ LOG_OF_ZERO = -700.0
 
 @torch.no_grad()
 def self_adaptive_transport(
-    log_p: Tensor, epsilon: float, balance: float, tolerance: float = TOLERANCE, most_steps: int = MOST_STEPS
+    log_p: Tensor, epsilon: float, balance: float, tolerance: float = TOLERANCE
 ) -> tuple[Tensor, Tensor]:
     """RSTC's self-adaptive optimal transport (Zheng et al., ACL 2023): plan Q and cluster sizes b that minimise
 
@@ -42,7 +42,7 @@ def self_adaptive_transport(
         # The whole mass is in the one cluster, where the penalty is infinite whatever one does.
         return torch.full_like(log_p, 1 / rows), torch.ones_like(log_p[0])
     scores = log_p.double().clamp_min(LOG_OF_ZERO)
-    plan, sizes = _solve(scores, _Sizes(balance), epsilon, tolerance, most_steps)
+    plan, sizes = _solve(scores, _Sizes(balance), epsilon, tolerance)
     return plan.to(log_p.dtype), sizes.to(log_p.dtype)
 
 
@@ -104,7 +104,7 @@ class _Trial(NamedTuple):
     curvature: Tensor
 
 
-def _solve(scores: Tensor, sizes: _Sizes, epsilon: float, tolerance: float, most_steps: int) -> tuple[Tensor, Tensor]:
+def _solve(scores: Tensor, sizes: _Sizes, epsilon: float, tolerance: float) -> tuple[Tensor, Tensor]:
     """Plan and cluster sizes, by Levenberg's steps: damped until they descend, hardly damped near the end."""
     scaled = scores / epsilon
 
@@ -118,7 +118,7 @@ def _solve(scores: Tensor, sizes: _Sizes, epsilon: float, tolerance: float, most
         return _Trial(prices, shares, masses, wanted, masses - wanted, value, curvature)
 
     best, hessian, damping = attempt(torch.zeros_like(scores[0])), None, 1e-3
-    for _ in range(most_steps):
+    for _ in range(MOST_STEPS):
         if best.excess.abs().sum() <= tolerance:
             break
         if hessian is None:
@@ -131,7 +131,7 @@ def _solve(scores: Tensor, sizes: _Sizes, epsilon: float, tolerance: float, most
         else:
             damping *= 10
     else:
-        warnings.warn(f"the transport has not converged in {most_steps} steps; its sizes are approximate", stacklevel=4)
+        warnings.warn(f"the transport has not converged in {MOST_STEPS} steps; its sizes are approximate", stacklevel=4)
     return best.shares / len(scores), best.sizes
 
 

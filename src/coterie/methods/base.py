@@ -85,12 +85,12 @@ class Fit:
     def labels(self) -> Labels:
         return labels_of(self.probabilities)
 
-    def spread(self, texts: Sequence[str], repeated: Duplicates) -> None:
+    def spread(self, texts: Sequence[str], repeated: Duplicates, progress: Progress = silent) -> None:
         """From the texts that were learnt from to all texts: what repeats one word for word has its answer, what is
         only like it, however often, an answer of its own."""
         if len(self.vectors) == len(texts):  # nothing is repeated, or this candidate is the fit itself
             return
-        self.vectors = spread_vectors(self.vectors, self.features, texts, repeated)
+        self.vectors = spread_vectors(self.vectors, self.features, texts, repeated, progress)
         self.probabilities = self.assigner.probabilities(self.vectors)
         if self.topics is not None:
             self.topics.weigh(texts, self.labels)
@@ -134,10 +134,15 @@ def labels_of(probabilities: Matrix) -> Labels:
     return np.asarray(probabilities.argmax(axis=1), dtype=np.int64)
 
 
-def spread_vectors(learnt: Matrix, features: Features, texts: Sequence[str], repeated: Duplicates) -> Matrix:
+def spread_vectors(
+    learnt: Matrix, features: Features, texts: Sequence[str], repeated: Duplicates, progress: Progress = silent
+) -> Matrix:
     """Vectors of all texts, from those of the texts that were learnt from."""
     vectors = learnt[np.searchsorted(repeated.kept, repeated.first)]
-    alike = repeated.reworded
-    if len(alike):
-        vectors[alike] = features.transform([texts[row] for row in alike.tolist()])
+    alike = [texts[row] for row in repeated.reworded.tolist()]
+    if alike:
+        # Named apart, for they are never cached: by "encoding" a benchmark tells whether the others were.
+        vectors[repeated.reworded] = features.transform(
+            alike, lambda stage, done, total: progress(f"near duplicates ({stage})", done, total)
+        )
     return vectors

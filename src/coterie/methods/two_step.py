@@ -25,6 +25,7 @@ RESTARTS = 10
 MANY_ROWS = 200_000
 """From here on `kmeans` works on mini-batches."""
 
+UMAP_DIMENSIONS = 10
 FEWEST_FOR_UMAP = 3
 """Fewer rows have no neighbourhoods to lay out."""
 
@@ -94,7 +95,7 @@ class TwoStep:
         return make["minibatch" if many else self.clusterer]()
 
 
-def umap_space(vectors: Matrix, random_state: int, dimensions: int = 10) -> Matrix:
+def umap_space(vectors: Matrix, random_state: int) -> Matrix:
     """UMAP after PCA to 50 dimensions; for clustering only, never to place new texts."""
     from sklearn.decomposition import PCA
 
@@ -108,9 +109,9 @@ def umap_space(vectors: Matrix, random_state: int, dimensions: int = 10) -> Matr
     reduced = PCA(narrow, random_state=random_state).fit_transform(vectors)
     neighbours = min(15, len(vectors) - 1)
     # Spectral initialisation needs more rows than dimensions.
-    init = "spectral" if len(vectors) > 4 * dimensions else "random"
+    init = "spectral" if len(vectors) > 4 * UMAP_DIMENSIONS else "random"
     layout = UMAP(
-        n_neighbors=neighbours, n_components=dimensions, min_dist=0.0, metric="cosine", init=init,
+        n_neighbors=neighbours, n_components=UMAP_DIMENSIONS, min_dist=0.0, metric="cosine", init=init,
         random_state=random_state, n_jobs=1,
     )  # fmt: skip
     return np.asarray(layout.fit_transform(reduced), dtype=np.float32)

@@ -89,7 +89,7 @@ class EditedRun:
             repeated = training_rows(find_duplicates(self.texts), model.edits_.n_fitted)
             learnt = [self.texts[row] for row in repeated.kept.tolist()]
             vectors: Matrix = model.features_.transform(learnt, self.progress)
-            model.vectors_ = spread_vectors(vectors, model.features_, self.texts, repeated)
+            model.vectors_ = spread_vectors(vectors, model.features_, self.texts, repeated, self.progress)
         return model
 
     def _texts(self) -> list[str]:

@@ -76,7 +76,17 @@ def read_edits(model: TextClusterer, folder: Path) -> tuple[Edits, Labels]:
 
 def edits_in_words(folder: Path) -> list[str]:
     """What was done to the groups of the model in this folder, in order; the model itself is not read."""
-    return [str(edit) for edit in _read(folder)[0]] if _is_edited(folder) else []
+    return [str(edit) for edit in _log(folder)]
+
+
+def groups_added(folder: Path) -> int:
+    """By how many groups the edits of the model in this folder have changed their number."""
+    gained = {Merge: -1, Split: 1, Rename: 0}
+    return sum(gained[type(edit)] * (len(edit.ids) - 1) for edit in _log(folder))
+
+
+def _log(folder: Path) -> list[Edit]:
+    return _read(folder)[0] if _is_edited(folder) else []
 
 
 def _is_edited(folder: Path) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from coterie.data.atomic import atomic_file, write_json_atomic
 from coterie.errors import ConfigError, CoterieError
 from coterie.features.checkpoints import sha256_of
+from coterie.memory import is_out_of_memory
 from coterie.persist.edits import read_edits, write_edits
 from coterie.persist.folders import new_folder
 from coterie.persist.model_files import ARRAYS, DOCUMENT, FORMAT_VERSION, damaged, read_arrays, read_document
@@ -110,6 +111,8 @@ def load_model(folder: str | os.PathLike[str]) -> TextClusterer:
     except CoterieError:  # such as an encoder that is not there any more: the model itself is sound
         raise
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, RuntimeError) as error:
+        if is_out_of_memory(error):
+            raise
         raise damaged(folder, error) from error
     return model
 

@@ -156,6 +156,12 @@ class Run:
 
         return edits_in_words(self.model_path)
 
+    def groups_added(self) -> int:
+        """How many more groups there are than the fit found; less than 0 where people have joined more than divided."""
+        from coterie.persist.edits import groups_added
+
+        return groups_added(self.model_path)
+
     def _json(self, name: str) -> Any:
         return json.loads((self.folder / name).read_text(encoding="utf-8"))
 

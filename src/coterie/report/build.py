@@ -95,7 +95,7 @@ def report_data(run: Run) -> dict[str, Any]:
         "truth": _truth(run, frame, labels, rows),
         "over_time": over_time_data(run, frame, place),
         "by": by_data(run, frame, place),
-        "repeats": repeats_data(all_texts.to_list(), labels),
+        "repeats": repeats_data(all_texts.to_list(), labels, len(groups) - run.groups_added()),
         "metrics": run.metrics(),
         "history": run.history(),
         "config": run.config,

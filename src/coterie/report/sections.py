@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.data.duplicates import find_duplicates
+from coterie.data.duplicates import find_duplicates, how_near_ones_weigh
 from coterie.data.junk import find_junk
 from coterie.persist.derived import run_by, run_over_time
 
@@ -66,8 +66,11 @@ def by_data(run: Run, frame: pl.DataFrame, place: Mapping[int, int]) -> dict[str
     }
 
 
-def repeats_data(texts: Sequence[str], labels: Labels) -> dict[str, Any] | None:
-    """The texts that are there most often and those with hardly any content; None where there are neither."""
+def repeats_data(texts: Sequence[str], labels: Labels, n_fitted: int) -> dict[str, Any] | None:
+    """The texts that are there most often and those with hardly any content; None where there are neither.
+
+    How repeated texts weighed in the fit depends on how many groups it was for, whatever people did to them since.
+    """
     found, junk = find_duplicates(texts), find_junk(texts)
     exact, near = int(found.exact.sum()), int(found.near.sum())
     if not exact + near + int(junk.sum()):
@@ -79,6 +82,7 @@ def repeats_data(texts: Sequence[str], labels: Labels) -> dict[str, Any] | None:
     return {
         "exact": exact,
         "near": near,
+        **how_near_ones_weigh(found, n_fitted)._asdict(),
         "different": len(sets),
         "sets": [_set(rows, found, texts, labels) for rows in of_first],
         "junk": int(junk.sum()),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from coterie.augment import Contextual, fixed_view, make_augmenter, make_augmenters
+from coterie.augment import Contextual, fixed_view, make_augmenters
 from coterie.augment.corpus_lm import EPOCHS, CorpusMaskedLM, _Alone, _held_out, _MaskedPlaces, masked_texts
 from coterie.augment.masked_lm import CheckpointMaskedLM, has_head
 from coterie.augment.vocabulary import input_matrix
@@ -253,7 +253,7 @@ def test_heads_are_found_by_the_names_of_their_weights(make_model: Any, tiny_ber
 def test_a_head_of_its_own_is_used_and_one_is_shared_by_all_seeds(
     tiny_bert: Path, headless: TransformerEncoder
 ) -> None:
-    own = make_augmenter("contextual", TransformerEncoder(str(tiny_bert)), TEXTS)
+    (own,) = make_augmenters("contextual", TransformerEncoder(str(tiny_bert)), TEXTS, None, [0])
     assert isinstance(own, Contextual)
     assert isinstance(own.masked_lm, CheckpointMaskedLM)
     first, second = make_augmenters("contextual", headless, TEXTS, 0.3, [1, 2])
@@ -266,7 +266,7 @@ def test_a_head_of_its_own_is_used_and_one_is_shared_by_all_seeds(
 
 def test_the_bundled_encoder_from_end_to_end(demo_texts: list[str], cache: Path) -> None:
     texts = sorted(dict.fromkeys(demo_texts), key=len)[:250]
-    augmenter = make_augmenter("contextual", TransformerEncoder(), texts)
+    (augmenter,) = make_augmenters("contextual", TransformerEncoder(), texts, None, [0])
     with pytest.warns(UserWarning, match=r"'minilm' has no masked-language-model head.*\d+% of the masked tokens"):
         views = fixed_view(augmenter, texts)
     assert len(views) == len(texts)
@@ -278,7 +278,7 @@ def test_the_bundled_encoder_from_end_to_end(demo_texts: list[str], cache: Path)
     assert model.accuracy is not None
     assert model.baseline is not None
     assert model.accuracy > 1.2 * model.baseline
-    again = make_augmenter("contextual", TransformerEncoder(), texts)
+    (again,) = make_augmenters("contextual", TransformerEncoder(), texts, None, [0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert fixed_view(again, texts) == views

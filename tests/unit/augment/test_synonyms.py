@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.augment import EDA, NeighbourSynonyms, WordNetSynonyms, make_augmenter, synonyms
+from coterie.augment import EDA, NeighbourSynonyms, WordNetSynonyms, make_augmenters, synonyms
 from coterie.augment.vocabulary import whole_words
 from coterie.errors import ConfigError
 from coterie.features.transformer import TransformerEncoder
@@ -36,11 +36,12 @@ def save_encoder(folder: Path, tokens: list[str], matrix: Any, name: str = "embe
     return folder
 
 
-def test_synonyms_of_film(minilm: NeighbourSynonyms) -> None:
+def test_synonyms_of_film(minilm: NeighbourSynonyms, monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(minilm.of("film"))[:3] == ["films", "movie", "movies"]
-    assert "cinema" in NeighbourSynonyms(TransformerEncoder(), count=8).of("film")
     assert list(minilm.of("zzzunknown")) == list(minilm.of("")) == []
     assert len(minilm.of("music")) == 5
+    monkeypatch.setattr(synonyms, "MOST_SYNONYMS", 8)
+    assert "cinema" in NeighbourSynonyms(minilm.encoder).of("film")
 
 
 def test_neighbours_are_whole_words(minilm: NeighbourSynonyms) -> None:
@@ -53,6 +54,7 @@ def test_neighbours_are_whole_words(minilm: NeighbourSynonyms) -> None:
 
 def test_neighbours_are_those_of_the_plain_cosine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(synonyms, "WORDS_AT_ONCE", 7)
+    monkeypatch.setattr(synonyms, "MOST_SYNONYMS", 3)
     random = np.random.default_rng(0)
     words = [f"{a}{b}" for a in "abcdefgh" for b in "klmnopqr"]
     matrix = random.normal(size=(65, 4))
@@ -62,14 +64,15 @@ def test_neighbours_are_those_of_the_plain_cosine(tmp_path: Path, monkeypatch: p
     plain /= np.linalg.norm(plain, axis=1, keepdims=True)
     # A hair above the cosine of the first word and its second neighbour.
     threshold = float(np.sort(plain @ plain[0])[-3]) + 0.0005
+    monkeypatch.setattr(synonyms, "LEAST_COSINE", threshold)
     encoder = TransformerEncoder(str(folder))
-    neighbours = NeighbourSynonyms(encoder, threshold=threshold, count=3)
+    neighbours = NeighbourSynonyms(encoder)
     neighbours.prepare(words)
     for row, word in enumerate(words):
         cosines = plain @ plain[row]
         ranked = [words[i] for i in np.argsort(-cosines) if i != row and cosines[i] >= threshold]
         assert list(neighbours.of(word)) == ranked[:3]
-        assert list(NeighbourSynonyms(encoder, threshold=threshold, count=3).of(word)) == ranked[:3]
+        assert list(NeighbourSynonyms(encoder).of(word)) == ranked[:3]
     assert len(neighbours.of(words[0])) == 1
 
 
@@ -94,19 +97,16 @@ def test_encoder_without_a_known_matrix(tmp_path: Path) -> None:
         NeighbourSynonyms(TransformerEncoder(str(folder))).of("aa")
 
 
-def test_description_tells_every_setting(minilm: NeighbourSynonyms, tiny_bert: Path) -> None:
-    others = [
-        NeighbourSynonyms(minilm.encoder, threshold=0.5),
-        NeighbourSynonyms(minilm.encoder, count=6),
-        NeighbourSynonyms(TransformerEncoder(str(tiny_bert))),
-    ]
-    assert len({one.describe() for one in [minilm, *others]}) == 4
-
-
-@pytest.mark.parametrize("setting", [{"threshold": 1.5}, {"count": 0}])
-def test_settings_are_checked(minilm: NeighbourSynonyms, setting: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=next(iter(setting))):
-        NeighbourSynonyms(minilm.encoder, **setting)
+def test_description_tells_the_encoder_and_what_is_near(
+    minilm: NeighbourSynonyms, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kept views are found by it."""
+    described = [minilm.describe(), NeighbourSynonyms(TransformerEncoder(str(tiny_bert))).describe()]
+    for constant in ("LEAST_COSINE", "MOST_SYNONYMS"):
+        with monkeypatch.context() as patch:
+            patch.setattr(synonyms, constant, 1)
+            described.append(minilm.describe())
+    assert len(set(described)) == 4
 
 
 def words_in(model: Any, special: list[str]) -> set[str]:
@@ -173,7 +173,7 @@ def test_wordnet_gives_single_words_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert wordnet.of("film") == ["movie", "plastic"]
     assert wordnet.of("unknown") == []
     assert "3.9" in wordnet.describe()
-    by_name = make_augmenter("wordnet", TransformerEncoder(), ["a film"], rate=0.9)
+    (by_name,) = make_augmenters("wordnet", TransformerEncoder(), ["a film"], 0.9, [0])
     assert isinstance(by_name, EDA)
     assert set(by_name.synonyms.of("film")) == {"movie", "plastic"}
 

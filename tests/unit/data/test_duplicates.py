@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from itertools import combinations
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from coterie import TextClusterer
 from coterie.data import duplicates
 from coterie.data.duplicates import ALIKE, find_duplicates, training_rows
+from coterie.methods import base
 
 LONG = "the parcel was left with a neighbour on Monday and nobody told us, so we waited at home all day"
 WORDS = ["invoice", "refund", "parcel", "password", "printer", "screen", "battery"]
@@ -169,11 +171,36 @@ def test_a_trained_fit_and_its_candidates_answer_for_every_row() -> None:
     texts = [corpus[3], *corpus, corpus[5], corpus[5] + "!", *corpus[::7]]
     settings = {"features": "bow", "layers": [8, 4], "pair_epochs": 1, "pretraining_epochs": 2, "epochs": 2}
     model = TextClusterer(3, method="dec", settings=settings)
-    fit = model.fitted(texts)
+    fit = model.fitted(texts, [text.split()[0] for text in texts])
+    assert len(fit.candidates) > 1
     for one in (fit, *fit.candidates.values()):
         assert len(one.vectors) == len(one.labels) == len(texts)
         again = one.assigner.probabilities(one.features.transform(texts))
         np.testing.assert_allclose(one.probabilities, again, atol=1e-5)
+
+
+@pytest.mark.parametrize("truth_is_known", [False, True])
+def test_near_duplicates_are_encoded_for_a_candidate_only_beside_a_truth(
+    truth_is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = [" ".join(words) for words in combinations(WORDS, 6)][::20]
+    texts = [*corpus, corpus[0] + " train"]
+    spread = Mock(side_effect=base.spread_vectors)
+    monkeypatch.setattr(base, "spread_vectors", spread)
+    settings = {"features": "bow", "layers": [8, 4], "pair_epochs": 1, "pretraining_epochs": 2, "epochs": 2}
+    model = TextClusterer(4, method="dec", settings=settings)
+    fit = model.fitted(texts, [text.split()[0] for text in texts] if truth_is_known else None)
+    assert spread.call_count == max(1, len(fit.candidates))
+    assert bool(fit.candidates) == truth_is_known
+    assert len(fit.labels) == len(texts)
+
+
+def test_progress_is_told_of_near_duplicates() -> None:
+    corpus = [" ".join(words) for words in combinations(WORDS, 6)][::20]
+    told: list[tuple[str, int, int]] = []
+    model = TextClusterer(4, method="minilm+kmeans")
+    model.fit([*corpus, corpus[0] + " train"], progress=lambda *step: told.append(step))
+    assert [done == total for stage, done, total in told if stage == "near duplicates (encoding)"] == [True]
 
 
 def test_copies_of_a_near_duplicate_have_its_answer() -> None:

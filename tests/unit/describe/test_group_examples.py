@@ -25,17 +25,18 @@ def test_nearest_to_the_centre_comes_first() -> None:
     assert [sorted(group) for group in examples] == [[0, 1, 2, 3, 4], [5, 6, 7]]
 
 
-def test_next_example_is_unlike_the_first() -> None:
+def test_next_example_is_unlike_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows 0 and 1 are nearly the same and nearest to the mean; rows 2 and 3 are further off, but new."""
     vectors = np.eye(3, dtype=np.float32)[[0, 0, 1, 2]] + np.float32(0.3)
     vectors[1, 0] += 0.01
     texts = ["first", "nearly the first", "second", "third"]
-    chosen = group_examples(texts, vectors, np.zeros(4, dtype=np.int64), 1, examples_per_group=3)[0]
+    monkeypatch.setattr("coterie.describe.examples.EXAMPLES_PER_GROUP", 3)
+    chosen = group_examples(texts, vectors, np.zeros(4, dtype=np.int64), 1)[0]
     assert chosen[0] in (0, 1)
     assert set(chosen[1:]) == {2, 3}
 
 
-def test_by_hand() -> None:
+def test_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Balance worked out apart from the code, one example after the other."""
     vectors = around([1, 0], [0, 2, -5, 35, -38, 60])
     texts = list("abcdef")
@@ -50,7 +51,8 @@ def test_by_hand() -> None:
             for row in range(6)
         ]
         expected.append(int(np.argmax(scores)))
-    assert group_examples(texts, vectors, np.zeros(6, dtype=np.int64), 1, 4) == [expected]
+    monkeypatch.setattr("coterie.describe.examples.EXAMPLES_PER_GROUP", 4)
+    assert group_examples(texts, vectors, np.zeros(6, dtype=np.int64), 1) == [expected]
 
 
 def test_length_of_vectors_is_no_matter() -> None:
@@ -94,13 +96,14 @@ def test_deterministic_distinct_and_of_the_group(seed: int) -> None:
         assert all(isinstance(row, int) for row in rows)
 
 
-def test_borderline_texts_are_the_closest_calls_and_name_the_other_group() -> None:
+def test_borderline_texts_are_the_closest_calls_and_name_the_other_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.describe.examples.BORDERLINE_PER_GROUP", 2)
     probabilities = np.array(
         [[0.9, 0.1, 0.0], [0.5, 0.1, 0.4], [0.45, 0.44, 0.11], [0.45, 0.44, 0.11], [0.1, 0.7, 0.2], [0.0, 0.0, 1.0]],
         dtype=np.float32,
     )
     texts = ["clear", "near the third", "near the second", "near the second", "second", "third"]
-    found = group_borderline(texts, probabilities, probabilities.argmax(axis=1), texts_per_group=2)
+    found = group_borderline(texts, probabilities, probabilities.argmax(axis=1))
     assert found == [[(2, 1), (1, 2)], [(4, 2)], [(5, 0)]]
 
 

@@ -55,9 +55,10 @@ def test_no_stop_words() -> None:
     assert found == {"know", "seen", "lamp", "sofa"}
 
 
-def test_best_first_no_more_than_asked() -> None:
+def test_best_first_no_more_than_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.describe.words.WORDS_PER_GROUP", 2)
     texts = ["lamp sofa chair", "lamp sofa", "lamp", "garden"]
-    (words, garden) = group_words(texts, np.array([0, 0, 0, 1]), 2, words_per_group=2)
+    (words, garden) = group_words(texts, np.array([0, 0, 0, 1]), 2)
     assert [word for word, _ in words] == ["lamp", "sofa"]
     assert [word for word, _ in garden] == ["garden"]
     scores = [score for _, score in words]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 
+from coterie.describe import hierarchy
 from coterie.describe.hierarchy import Hierarchy, group_hierarchy, nearest_groups
 from coterie.errors import ConfigError
 
@@ -60,8 +61,9 @@ def test_one_group_is_a_tree_too() -> None:
     assert nearest_groups(VECTORS, np.zeros(8, dtype=np.int64)) == [[]]
 
 
-def test_nearest_groups_with_their_cosines() -> None:
-    near = nearest_groups(VECTORS, LABELS, wanted=2)
+def test_nearest_groups_with_their_cosines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hierarchy, "NEAREST_SHOWN", 2)
+    near = nearest_groups(VECTORS, LABELS)
     assert [[group for group, _ in one] for one in near] == [[1, 2], [0, 2], [1, 0], [2, 0]]
     assert near[2][0][1] == pytest.approx(0.5, abs=1e-4)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,8 +16,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from coterie.errors import ConfigError, InputError, ModelFormatError
+from coterie.features import bert
 from coterie.features.bert import BertForward
 from coterie.features.checkpoints import Pooling, find_checkpoint
+from coterie.features.int8 import weight_steps
 from coterie.features.transformer import TransformerEncoder
 from coterie.types import Matrix, State
 
@@ -291,3 +294,37 @@ def test_weights_that_are_missing_are_no_encoder(make_model: MakeModel) -> None:
     save_file({key: value for key, value in weights.items() if key != name}, folder / "model.safetensors")
     with pytest.raises(ConfigError, match=r"lacks the weights 'encoder\.layer\.0\.output\.dense\.weight'"):
         encoder_of(folder).encode(["a short text"])
+
+
+def test_without_memory_the_encoder_is_not_to_blame(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr(bert, "load_bert", refused)
+    with pytest.raises(RuntimeError, match="can't allocate memory"):
+        encoder_of(tiny_bert).encode(["a text"])
+
+
+@pytest.fixture
+def without_onednn(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A build of torch that has no 8-bit products, as far as we ask it."""
+    monkeypatch.setattr(torch.ops, "onednn", SimpleNamespace())
+    weight_steps.cache_clear()
+    yield
+    weight_steps.cache_clear()
+
+
+@pytest.mark.usefixtures("without_onednn")
+def test_without_8_bit_products_int8_is_an_error_that_names_torch(tiny_bert: Path) -> None:
+    with pytest.raises(ConfigError) as refused:
+        encoder_of(tiny_bert, precision="int8").encode(["a text"])
+    assert str(refused.value) == (
+        f"precision='int8' needs the 8-bit products of oneDNN, which this build of torch ({torch.__version__}) "
+        "does not have: use 'fp32'"
+    )
+
+
+@pytest.mark.usefixtures("without_onednn")
+def test_without_8_bit_products_views_are_encoded_as_the_texts_are(tiny_bert: Path) -> None:
+    encoder = encoder_of(tiny_bert)
+    np.testing.assert_array_equal(encoder.in_8_bits().encode(SHORT), encoder.encode(SHORT))

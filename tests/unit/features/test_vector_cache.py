@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import json
 import os
+import pwd
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -336,3 +338,15 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert cache_folder() == tmp_path / "xdg" / "coterie"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert cache_folder() == Path.home() / ".cache" / "coterie"
+
+
+def test_a_user_without_a_home_has_a_folder_of_temporary_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def unknown(user: int) -> None:
+        raise KeyError(user)
+
+    for name in ("COTERIE_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert cache_folder().parent == tmp_path
+    assert cache_folder().name.startswith("coterie-")

@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 from torch import Tensor
 
+from coterie.losses import transport
 from coterie.losses.transport import self_adaptive_transport
 
 
@@ -30,9 +31,10 @@ def objective(plan: NDArray[np.float64], log_p: NDArray[np.float64], epsilon: fl
     return float(-(plan * log_p).sum() + epsilon * entropy - balance * (np.log(sizes) + np.log(1 - sizes)).sum())
 
 
-def test_too_few_steps_are_told() -> None:
+def test_too_few_steps_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "MOST_STEPS", 2)
     with pytest.warns(UserWarning, match="not converged in 2 steps"):
-        self_adaptive_transport(log_probabilities(20, 5), 0.1, 0.1, most_steps=2)
+        self_adaptive_transport(log_probabilities(20, 5), 0.1, 0.1)
 
 
 SETTINGS = list(itertools.product([0.1, 1.0], [0.001, 0.01, 0.1, 1.0, 100.0]))

@@ -84,6 +84,7 @@ def test_every_file_follows_and_undo_gives_every_byte_back(folder: Path, fitted:
     csv = pl.read_csv(folder / "assignments.csv", infer_schema=False)
     assert csv["cluster"].to_list() == [str(label) for label in after["cluster"]]
     assert run.edits() == ["group 2 named “names”", "groups 0 and 1 merged into 0", "group 0 split into 0, 3 and 4"]
+    assert run.groups_added() == len(run.groups()) - len(Run.open(fitted).groups()) == 1
     for _ in range(2):
         edited = EditedRun(Run.open(folder))
         edited.write(edited.model.edits_.undone())

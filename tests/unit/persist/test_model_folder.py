@@ -98,6 +98,15 @@ def test_damaged_or_missing_arrays(saved: Path) -> None:
         TextClusterer.load(saved)
 
 
+def test_without_memory_a_model_is_not_called_damaged(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr("coterie.persist.model.read_arrays", refused)
+    with pytest.raises(RuntimeError, match="can't allocate memory"):
+        TextClusterer.load(saved)
+
+
 def test_another_encoder_under_the_same_name_is_refused(
     tmp_path: Path, demo_texts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
 
 import coterie
+from coterie.persist.edited_run import EditedRun
+from coterie.persist.run import Run
 from coterie.report import sections
 from coterie.report.build import report_data
 from coterie.report.sections import repeats_data
@@ -56,7 +59,7 @@ def test_many_values_are_joined(make_run: Any, clustering: Any, monkeypatch: pyt
 def test_sets_of_repeated_texts() -> None:
     texts = ["n/a", LONG, "lamp", LONG + "!", LONG + "!", LONG, "lamp", "N/A", "n/a", "7"]
     labels = np.array([0, 1, 2, 5, 5, 1, 2, 0, 0, 3])
-    data = repeats_data(texts, labels)
+    data = repeats_data(texts, labels, 4)
     assert data is not None
     assert (data["exact"], data["near"], data["different"]) == (4, 2, 2)
     first, second = data["sets"]
@@ -77,9 +80,35 @@ def test_long_lists_are_cut_and_counted(monkeypatch: pytest.MonkeyPatch) -> None
     for name in ("MOST_SETS", "MOST_WORDINGS", "MOST_JUNK"):
         monkeypatch.setattr(sections, name, 1)
     texts = ["bread", "lamp", "bread", "lamp", "lamp", LONG, LONG.upper(), LONG + "?", "7", "8", "8", *[LONG] * 3]
-    data = repeats_data(texts, np.zeros(len(texts), dtype=np.int64))
+    data = repeats_data(texts, np.zeros(len(texts), dtype=np.int64), 1)
     assert data is not None
     assert [one["text"] for one in data["sets"]] == [LONG]
     assert (data["different"], data["sets"][0]["rows"], data["sets"][0]["wordings"]) == (3, 6, 2)
     assert len(data["sets"][0]["others"]) == 1
     assert (data["different_junk"], [one["text"] for one in data["junk_texts"]]) == (2, ["8"])
+
+
+def repeated_texts() -> list[str]:
+    """Thirty texts of their own, the first of them twice, and one of a machine in 21 wordings."""
+    own = [" ".join(words) for words in list(permutations(("bread", "roses", "loan", "lamp", "tickets")))[::4]]
+    return [*own, *(f"{LONG} (message {number})" for number in range(21)), own[0]]
+
+
+@pytest.mark.parametrize(
+    ("groups", "one_by_one", "too_few_texts"), [(1, 0, False), (3, 20, False), (5, 20, True)], ids=str
+)
+def test_how_repeats_weighed_is_told_as_it_was(groups: int, one_by_one: int, too_few_texts: bool) -> None:
+    """Of three groups the machine's messages could be one."""
+    data = repeats_data(repeated_texts(), np.zeros(52, dtype=np.int64), groups)
+    assert data is not None
+    assert (data["exact"], data["near"]) == (1, 20)
+    assert (data["one_by_one"], data["too_few_texts"]) == (one_by_one, too_few_texts)
+
+
+def test_groups_that_people_joined_do_not_change_how_repeats_weighed(make_run: Any) -> None:
+    run = make_run(coterie.cluster(repeated_texts(), n_clusters=4, method="tfidf+kmeans"))
+    edited = EditedRun(run)
+    edited.write(edited.model.edits_.merged([0, 3]))
+    data = report_data(Run.open(run.folder))
+    assert len(data["groups"]) == 3
+    assert data["repeats"]["too_few_texts"]

@@ -26,9 +26,16 @@ function repeatedTexts(repeats, line) {
   });
   return node("div", { id: "repeated" },
     node("h2", { className: "title", text: "Repeated texts" }),
-    node("p", { className: "about", text: `${counts}. When groups are learnt, a text counts once, however often it is there; every row keeps its group. All of them are in duplicates.csv.${below}${shown}` }),
+    node("p", { className: "about", text: `${counts}. When groups are learnt, ${howTheyWeigh(repeats)}; every row keeps its group. All of them are in duplicates.csv.${below}${shown}` }),
     items.length ? node("ol", { className: "repeats" }, ...items) : null,
   );
+}
+
+function howTheyWeigh({ one_by_one: oneByOne, too_few_texts: tooFewTexts }) {
+  const once = "a text counts once, however often it is there";
+  if (!oneByOne) return once;
+  if (tooFewTexts) return "equal texts count once, and near repeats one by one, for there are too few texts";
+  return `${once}, but ${count(oneByOne)} near ${oneByOne === 1 ? "repeat counts" : "repeats count one by one"}: ${oneByOne === 1 ? "it" : "they"} could be a group`;
 }
 
 function hardlyAnything(repeats, line) {
