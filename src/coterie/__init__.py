@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ClusterBERT,
         Consensus,
         SelfTrain,
+        Tandem,
         VaSCL,
     )
 
@@ -49,6 +50,7 @@ __all__ = [
     "InputError",
     "ModelFormatError",
     "SelfTrain",
+    "Tandem",
     "TextClusterer",
     "VaSCL",
     "cluster",
@@ -58,7 +60,7 @@ _HOMES = {
     **dict.fromkeys(
         ["ADSL", "AECL", "DCN", "DEC", "DECCRL", "HACSD", "IDEC", "RSTC", "SCCL", "STCC", "UFT"], "systems"
     ),
-    **dict.fromkeys(["ClusterBERT", "Consensus", "SelfTrain", "VaSCL"], "systems"),
+    **dict.fromkeys(["ClusterBERT", "Consensus", "SelfTrain", "Tandem", "VaSCL"], "systems"),
     "Clustering": "result",
     "ConfigError": "errors",
     "CoterieError": "errors",

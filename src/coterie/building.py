@@ -74,7 +74,8 @@ def build(name: str, settings: Settings) -> Method:
     if name in DEEP:
         deep = _deep(name, settings)
         feature = getattr(deep.settings, "features", name)
-        reads_words = feature == "sif" or deep.model.words_wanted(deep.settings) is not None
+        words = deep.model.words_wanted(deep.settings)
+        reads_words = feature == "sif" or (words is not None and words.with_vectors)
         _refuse_unused(name, feature, settings, reads_words)
         return deep
     if name in SELF_TAUGHT:

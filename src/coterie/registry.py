@@ -48,6 +48,10 @@ class MethodInfo:
 
 
 DEEP = {
+    "tandem": (
+        MethodInfo("tandem", "encoder and words teach each other, groups keep their sizes", "Coterie"),
+        "coterie.methods.tandem:Tandem",
+    ),
     "aecl": (
         MethodInfo("aecl", "attention between texts, similarity-guided contrast, pseudo-labels", "Yao and Li 2025"),
         "coterie.methods.aecl:AECL",

@@ -1,4 +1,4 @@
-"""The trained systems under the names of their papers: a `TextClusterer` with that method, and its settings by name."""
+"""The trained systems by their names: a `TextClusterer` with that method, and its settings by name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from typing import Any
 
 from coterie.estimator import TextClusterer
 from coterie.types import NClusters
+
+
+def Tandem(n_clusters: NClusters = 8, **options: Any) -> TextClusterer:  # noqa: N802
+    """Encoder and words that teach each other; options of `TextClusterer` and of `docs/methods/tandem.md`."""
+    return _system("tandem", n_clusters, options)
 
 
 def AECL(n_clusters: NClusters = 8, **options: Any) -> TextClusterer:  # noqa: N802

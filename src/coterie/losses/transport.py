@@ -1,4 +1,4 @@
-"""Assignments as a transport of texts onto clusters, with the sizes of the clusters found on the way.
+"""Assignments as a transport of texts onto clusters, whose sizes are given, or found on the way.
 
 The problem is solved for the prices g of the clusters alone. Given g, the best plan is a softmax in each row,
 
@@ -44,6 +44,25 @@ def self_adaptive_transport(
     scores = log_p.double().clamp_min(LOG_OF_ZERO)
     plan, sizes = _solve(scores, _Sizes(balance), epsilon, tolerance)
     return plan.to(log_p.dtype), sizes.to(log_p.dtype)
+
+
+@torch.no_grad()
+def transport_to_sizes(log_p: Tensor, sizes: Tensor) -> Tensor:
+    """The soft assignments nearest to P, by Kullback and Leibler, that fill clusters of given sizes: N Q above with
+    epsilon = 1 and b = `sizes`, which sum to 1. Each row of P is scaled by one factor for each column, and then to 1.
+    """
+    plan, _ = _solve(log_p.double().clamp_min(LOG_OF_ZERO), _Given(sizes.double()), 1.0, TOLERANCE)
+    return (plan * len(log_p)).to(log_p.dtype)
+
+
+class _Given:
+    """Cluster sizes that are as they are, whatever the prices."""
+
+    def __init__(self, sizes: Tensor) -> None:
+        self.sizes = sizes
+
+    def respond(self, prices: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.sizes, prices @ self.sizes, torch.zeros(len(prices), len(prices), dtype=prices.dtype)
 
 
 class _Sizes:
@@ -104,7 +123,7 @@ class _Trial(NamedTuple):
     curvature: Tensor
 
 
-def _solve(scores: Tensor, sizes: _Sizes, epsilon: float, tolerance: float) -> tuple[Tensor, Tensor]:
+def _solve(scores: Tensor, sizes: _Sizes | _Given, epsilon: float, tolerance: float) -> tuple[Tensor, Tensor]:
     """Plan and cluster sizes, by Levenberg's steps: damped until they descend, hardly damped near the end."""
     scaled = scores / epsilon
 

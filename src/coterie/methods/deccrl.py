@@ -32,7 +32,7 @@ from coterie.features.counted import CountedWords
 from coterie.losses.contrastive import cross_view_contrast
 from coterie.losses.student_t import kl_to_target, log_student_t
 from coterie.methods.centres import TargetedCentres
-from coterie.methods.deep_model import DeepSettings, Task, given
+from coterie.methods.deep_model import DeepSettings, Task, WordsWanted, given
 from coterie.methods.topics import TopicLearner
 from coterie.nn.heads import two_layers
 from coterie.nn.topics import Bags, ClusterTopics, scaled_words
@@ -104,8 +104,8 @@ class DECCRL(TargetedCentres):
         return min(max(1, (self.task.word_width or self.task.width) // 2), self.task.width)
 
     @classmethod
-    def words_wanted(cls, settings: Any) -> int | None:
-        return int(settings.words) if settings.crl == "etm" else None
+    def words_wanted(cls, settings: Any) -> WordsWanted | None:
+        return WordsWanted(settings.words, with_vectors=True) if settings.crl == "etm" else None
 
     def read(self, words: CountedWords) -> None:
         self.words = words

@@ -93,7 +93,7 @@ class Deep:
         fit, evidence = best_of(candidates, judges, self._made_as_the_start, wanted)
         fit.candidates = candidates
         fit.history, fit.evidence = outcome.history, [*evidence, *as_evidence(dict.fromkeys(notes))]
-        if words is not None:
+        if words is not None and words.vectors.size:  # which topics are made of
             self._learn_topics(model, fit, features.encode(texts, progress), progress)
         forget_checkpoints(*key)
         return fit
@@ -237,8 +237,11 @@ class Deep:
     def _words(self, texts: Sequence[str], progress: Progress) -> CountedWords | None:
         from coterie.features.counted import counted_words
 
-        most = self.model.words_wanted(self.settings)
-        return None if most is None else counted_words(texts, most, self.encoder, self.word_vectors, progress)
+        wanted = self.model.words_wanted(self.settings)
+        if wanted is None:
+            return None
+        encoder = self.encoder if wanted.with_vectors else None
+        return counted_words(texts, wanted.most, encoder, self.word_vectors, progress)
 
     def _learn_topics(self, model: DeepModel, fit: Fit, vectors: Matrix, progress: Progress) -> None:
         """Of the groups that were kept, whichever they are: those are the ones that a person sees."""

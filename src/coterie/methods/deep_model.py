@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -74,6 +74,13 @@ class Task:
     """Numbers of a word's vector, where the model learns from words."""
 
 
+class WordsWanted(NamedTuple):
+    """How many words of the texts at most, and whether a vector for each of them."""
+
+    most: int
+    with_vectors: bool
+
+
 class DeepModel(Model):
     """A model with the first groups at hand, and built again from its configuration."""
 
@@ -110,8 +117,8 @@ class DeepModel(Model):
         return cls(cls.settings_class(**config["settings"]), Task(**config["task"]))
 
     @classmethod
-    def words_wanted(cls, settings: Any) -> int | None:
-        """How many words of the texts it learns from at most; None if from none."""
+    def words_wanted(cls, settings: Any) -> WordsWanted | None:
+        """The words of the texts that it learns from; None if from none."""
         return None
 
     def read(self, words: CountedWords) -> None:
