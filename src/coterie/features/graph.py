@@ -50,13 +50,18 @@ def smoothed(vectors: Matrix, graph: csr_matrix, share: float, steps: int) -> Ma
 
     What a text shares with its neighbours stays, what only it has fades: groups become denser and further apart.
     """
+    means = means_of_neighbours(graph)
+    for _ in range(steps):
+        vectors = (1 - share) * vectors + share * (means @ vectors)
+    return np.asarray(unit_rows(vectors), dtype=np.float32)
+
+
+def means_of_neighbours(graph: csr_matrix) -> csr_matrix:
+    """What rows are multiplied by to have the weighted mean of each one's neighbours."""
     from scipy.sparse import diags
 
     degree = np.maximum(np.asarray(graph.sum(axis=1)).ravel(), 1e-12)
-    mean_of_neighbours = (diags(1 / degree) @ graph).tocsr().astype(np.float32)
-    for _ in range(steps):
-        vectors = (1 - share) * vectors + share * (mean_of_neighbours @ vectors)
-    return np.asarray(unit_rows(vectors), dtype=np.float32)
+    return (diags(1 / degree) @ graph).tocsr().astype(np.float32)
 
 
 def nearest_neighbours(

@@ -66,13 +66,22 @@ class TwoViews:
         return views
 
     def _side_by_side(self, encoded: Matrix, weighted: csr_matrix) -> Matrix:
-        words = unit_rows(np.asarray(weighted @ self.directions, dtype=np.float32))
-        return np.asarray(unit_rows(np.hstack([encoded, WORD_WEIGHT * words])), dtype=np.float32)
+        return side_by_side(encoded, unit_rows(np.asarray(weighted @ self.directions, dtype=np.float32)))
+
+
+def side_by_side(encoded: Matrix, words: Matrix) -> Matrix:
+    """Both views of every text as one unit vector."""
+    return np.asarray(unit_rows(np.hstack([encoded, WORD_WEIGHT * words])), dtype=np.float32)
 
 
 def space_of_words(texts: Sequence[str], random_state: int = 0) -> Matrix:
     """The word view by itself, of these texts: a space that no encoder and no training has had a hand in."""
     counts, _ = learn_words(texts, max_features=MAX_WORDS, min_df=FEWEST_TEXTS_WITH_WORD)
+    return space_of_counts(counts, random_state)
+
+
+def space_of_counts(counts: csr_matrix, random_state: int = 0) -> Matrix:
+    """The word view of texts whose words are counted."""
     weighted = weigh_by_rarity(counts, word_rarity(counts))
     return unit_rows(np.asarray(weighted @ _main_directions(weighted, random_state), dtype=np.float32))
 

@@ -49,9 +49,10 @@ def self_adaptive_transport(
 @torch.no_grad()
 def transport_to_sizes(log_p: Tensor, sizes: Tensor) -> Tensor:
     """The soft assignments nearest to P, by Kullback and Leibler, that fill clusters of given sizes: N Q above with
-    epsilon = 1 and b = `sizes`, which sum to 1. Each row of P is scaled by one factor for each column, and then to 1.
+    epsilon = 1 and b the shares of the sizes. Each row of P is scaled by one factor for each column, and then to 1.
     """
-    plan, _ = _solve(log_p.double().clamp_min(LOG_OF_ZERO), _Given(sizes.double()), 1.0, TOLERANCE)
+    shares = sizes.double() / sizes.double().sum()
+    plan, _ = _solve(log_p.double().clamp_min(LOG_OF_ZERO), _Given(shares), 1.0, TOLERANCE)
     return (plan * len(log_p)).to(log_p.dtype)
 
 

@@ -2,15 +2,17 @@
 
 The encoder knows what a text is about, its words which texts go together in this very corpus, and they err on different
 texts. Both learn the same groups, those of Duet to begin with; then, once an epoch, what they say together is what the
-encoder learns next. Left alone, such teaching lets large groups grow; so the groups keep the sizes they began with.
+encoder learns next. As in Duet a text has a share in what its neighbours are; and as such teaching lets large groups
+grow, they keep the sizes they began with.
 
-    p_e    softmax of a linear head on the vector of the text as it is              `Tandem.scores`
-    p_w    naive Bayes on its words, taught by the groups of all other texts        `methods.told_by_words`
-    q      p_e p_w, scaled so that its columns sum to the sizes of the first groups `losses.transport`
+    p_e    softmax of a linear head on the vector of the text as it is               `Tandem.scores`
+    p_w    naive Bayes on its words, taught by the groups of all other texts         `methods.told_by_words`
+    s      p_e p_w, scaled to sum to 1, mixed with its mean over the neighbours in both views
+    q      s, scaled so that its columns sum to the sizes of the first groups        `losses.transport`
     loss   cross-entropy of p_e, of two augmentations of the text, to q
 
-The words are taught by argmax q of the epoch before. Ablations: `ablation="no-words"`, q from p_e alone;
-`ablation="no-sizes"`, groups of any size. What came of it, and how: `docs/methods/tandem.md`.
+The words are taught by argmax q of the epoch before. Ablations, each by its name: `ablation="no-words"` (s from p_e
+alone, neighbours in the encoder's view), `"no-neighbours"`, `"no-sizes"`. What came of it: `docs/methods/tandem.md`.
 """
 
 from __future__ import annotations
@@ -26,10 +28,13 @@ from torch.nn import functional
 from coterie.engine.batch import Batch
 from coterie.engine.phase import ENCODER, ROWS_AT_ONCE, Phase
 from coterie.features.counted import CountedWords
+from coterie.features.graph import NEIGHBOURS_SHARE, means_of_neighbours, neighbour_graph
+from coterie.features.two_views import side_by_side, space_of_counts
 from coterie.losses.pseudo_labels import soft_cross_entropy
 from coterie.losses.transport import transport_to_sizes
 from coterie.methods.deep_model import DeepModel, DeepSettings, Task, WordsWanted, given
 from coterie.methods.told_by_words import told_by_words
+from coterie.types import Matrix
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -51,7 +56,7 @@ class TandemSettings(DeepSettings):
     head_rate: float = 5e-4
     encoder_rate: float | None = None
     epochs: int | None = None
-    ablation: Literal["no-words", "no-sizes"] | None = None
+    ablation: Literal["no-words", "no-neighbours", "no-sizes"] | None = None
 
     def idle(self) -> dict[str, str]:
         return {**super().idle(), **({"words": "ablation=no-words"} if self.ablation == "no-words" else {})}
@@ -65,6 +70,7 @@ class Tandem(DeepModel):
     groups: Tensor
     target: Tensor
     words: csr_matrix
+    word_view: Matrix
 
     def __init__(self, settings: TandemSettings, task: Task) -> None:
         super().__init__(settings, task)
@@ -78,6 +84,7 @@ class Tandem(DeepModel):
 
     def read(self, words: CountedWords) -> None:
         self.words = (words.counts > 0).astype(np.float64)
+        self.word_view = space_of_counts(words.counts, self.task.random_state)
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         return {"head": list(self.head.parameters())}
@@ -99,15 +106,27 @@ class Tandem(DeepModel):
             self.groups.copy_(self.first_groups)
             self.target.copy_(functional.one_hot(self.groups, self.task.n_clusters))
             return
-        log_q = torch.cat([self.scores(part).log_softmax(dim=1) for part in torch.split(vectors, ROWS_AT_ONCE)]).cpu()
-        if self.settings.ablation != "no-words":
-            log_q = log_q + torch.from_numpy(told_by_words(self.words, self.groups.cpu().numpy(), self.task.n_clusters))
-        self.target.copy_(log_q.softmax(dim=1) if self.settings.ablation == "no-sizes" else self._sized(log_q))
+        shares = self._told_by_both(vectors)
+        if self.settings.ablation != "no-neighbours":
+            means = means_of_neighbours(neighbour_graph(self._both_views(vectors)))
+            shares = (1 - NEIGHBOURS_SHARE) * shares + NEIGHBOURS_SHARE * torch.from_numpy(means @ shares.numpy())
+        if self.settings.ablation != "no-sizes":
+            shares = transport_to_sizes(shares.log(), self.first_groups.bincount(minlength=self.task.n_clusters).cpu())
+        self.target.copy_(shares)
         self.groups.copy_(self.target.argmax(dim=1))
 
-    def _sized(self, log_q: Tensor) -> Tensor:
-        sizes = self.first_groups.bincount(minlength=self.task.n_clusters).cpu()
-        return transport_to_sizes(log_q, sizes / len(log_q))
+    def _told_by_both(self, vectors: Tensor) -> Tensor:
+        """p_e p_w, scaled."""
+        log_p = torch.cat([self.scores(part).log_softmax(dim=1) for part in torch.split(vectors, ROWS_AT_ONCE)]).cpu()
+        if self.settings.ablation != "no-words":
+            told = told_by_words(self.words, self.groups.cpu().numpy(), self.task.n_clusters)
+            log_p = log_p + torch.from_numpy(told)
+        return log_p.softmax(dim=1)
+
+    def _both_views(self, vectors: Tensor) -> Matrix:
+        encoded = vectors.cpu().numpy()
+        views = encoded if self.settings.ablation == "no-words" else side_by_side(encoded, self.word_view)
+        return np.asarray(views - views.mean(axis=0))
 
     def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:
         target = self.target[batch.rows]

@@ -181,7 +181,7 @@ def test_words_of_a_file_keep_their_counts(tmp_path: Any) -> None:
 
 
 def test_texts_without_words_are_refused() -> None:
-    with pytest.raises(InputError, match="no words were found in them, and topics are made of words"):
+    with pytest.raises(InputError, match="no words were found in them, and this method learns from words"):
         counted_words(["!!", "?"], 100, OwnWords())  # type: ignore[arg-type]
 
 

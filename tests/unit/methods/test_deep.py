@@ -40,6 +40,7 @@ from coterie.types import silent
 Make = Callable[..., Any]
 
 SHORT: dict[str, dict[str, Any]] = {
+    "tandem": {"epochs": 2},
     "aecl": {"contrast_epochs": 1, "guided_epochs": 3, "joint_epochs": 2},
     "sccl": {"epochs": 2},
     "rstc": {"epochs": 2},

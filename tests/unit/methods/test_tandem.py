@@ -16,10 +16,13 @@ from torch import Tensor
 
 from coterie.engine.phase import Phase
 from coterie.features.counted import CountedWords
+from coterie.features.graph import neighbour_graph
+from coterie.features.two_views import side_by_side
 from coterie.losses.transport import transport_to_sizes
 from coterie.methods.deep_model import Task
 from coterie.methods.tandem import FIRST, TOGETHER, Tandem, TandemSettings
 from coterie.methods.told_by_words import ALPHA, left_out_scores, told_by_words
+from coterie.vectors import unit_rows
 
 
 def words_at_random(seed: int, rows: int = 30, words: int = 12) -> csr_matrix:
@@ -113,37 +116,50 @@ def test_words_outvote_an_encoder_in_doubt_and_a_sure_encoder_them() -> None:
     model.begin(np.array([0, 0, 0, 1, 1, 1, 1, 1]))  # the fourth has the words of the first group
     in_doubt = vectors([0.9, 0.9, 0.9, 0.7, 0.1, 0.1, 0.1, 0.1])
     model.refresh(in_doubt, phase(FIRST))
-    model.refresh(in_doubt, phase(TOGETHER))
-    assert model.taught().tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
-    model.begin(np.array([0, 0, 0, 1, 1, 1, 1, 1]))
-    model.refresh(in_doubt, phase(FIRST))
+    assert model._told_by_both(in_doubt).argmax(dim=1).tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
     with torch.no_grad():
         model.head.weight.mul_(20)
-    model.refresh(vectors([0.9, 0.9, 0.9, 0.0, 0.1, 0.1, 0.1, 0.1]), phase(TOGETHER))
-    assert model.taught().tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
+    sure = vectors([0.9, 0.9, 0.9, 0.0, 0.1, 0.1, 0.1, 0.1])
+    assert model._told_by_both(sure).argmax(dim=1).tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
 
 
-def test_q_by_hand() -> None:
-    model = tandem(ablation="no-sizes")
-    groups = np.array([0, 0, 0, 1, 1, 1, 1, 1])
-    model.begin(groups)
-    places = vectors([0.9, 0.8, 0.3, 0.7, 0.1, 0.2, 0.6, 0.4])
-    model.refresh(places, phase(FIRST))
-    model.refresh(places, phase(TOGETHER))
+@torch.no_grad()
+def test_what_both_tell_by_hand() -> None:
+    groups, places = np.array([0, 0, 0, 1, 1, 1, 1, 1]), vectors([0.9, 0.8, 0.3, 0.7, 0.1, 0.2, 0.6, 0.4])
     by_encoder = torch.softmax(2 * 2**0.5 * places, dim=1).numpy()
     product = by_encoder * np.exp(told_by_words(WORDS, groups, 2))
-    np.testing.assert_allclose(model.target.numpy(), product / product.sum(axis=1, keepdims=True), rtol=1e-5)
-    alone = tandem(ablation="no-words")
-    alone.begin(groups)
-    alone.refresh(places, phase(FIRST))
+    for ablation, expected in ((None, product / product.sum(axis=1, keepdims=True)), ("no-words", by_encoder)):
+        model = tandem(ablation=ablation)
+        model.begin(groups)
+        model.refresh(places, phase(FIRST))
+        np.testing.assert_allclose(model._told_by_both(places).numpy(), expected, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_a_text_has_a_share_in_what_its_neighbours_are() -> None:
+    groups, places = np.array([0, 0, 0, 1, 1, 1, 1, 1]), vectors([0.9, 0.8, 0.3, 0.7, 0.1, 0.2, 0.6, 0.4])
+    model, alone = tandem(ablation="no-sizes"), tandem(ablation="no-neighbours")
+    for one in (model, alone):
+        one.begin(groups)
+        one.refresh(places, phase(FIRST))
+    told = model._told_by_both(places).numpy()
+    views = side_by_side(places.numpy(), model.word_view)
+    similar = unit_rows(views - views.mean(axis=0))
+    weights = neighbour_graph(similar).toarray()
+    of_neighbours = weights @ told / weights.sum(axis=1, keepdims=True)
+    model.refresh(places, phase(TOGETHER))
+    np.testing.assert_allclose(model.target.numpy(), 0.2 * told + 0.8 * of_neighbours, rtol=1e-4)
+    assert model.taught().tolist() == model.target.argmax(dim=1).tolist()
     alone.refresh(places, phase(TOGETHER))
-    np.testing.assert_allclose(alone.target.mean(dim=0).numpy(), [3 / 8, 5 / 8], atol=1e-6)
+    sized = transport_to_sizes(torch.from_numpy(told).log(), torch.tensor([3, 5]))
+    np.testing.assert_allclose(alone.target.numpy(), sized.numpy(), rtol=1e-5)
 
 
 def test_groups_keep_the_sizes_they_began_with() -> None:
     model, first = tandem(), np.array([0, 0, 1, 1, 1, 1, 1, 1])
     model.begin(first)
     all_for_the_first = vectors([0.95, 0.9, 0.85, 0.8, 0.9, 0.8, 0.85, 0.95])
+    assert tandem()._told_by_both(all_for_the_first).mean(dim=0)[0] > 0.5
     for name in (FIRST, TOGETHER, TOGETHER):
         model.refresh(all_for_the_first, phase(name))
         np.testing.assert_allclose(model.target.mean(dim=0).numpy(), [2 / 8, 6 / 8], atol=1e-6)
