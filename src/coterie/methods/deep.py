@@ -29,7 +29,7 @@ from coterie.methods.base import Features, Fit, as_evidence, notes_among
 from coterie.methods.deep_model import DROPOUT, DeepModel, Task, TrainedSettings
 from coterie.methods.duet import Duet
 from coterie.methods.head import Head
-from coterie.methods.judge import Judge, best_of, least_left
+from coterie.methods.judge import Judge, Witness, best_of, least_left
 from coterie.methods.linear import learnt_groups
 from coterie.methods.nearest_centre import TooFewDifferentError
 from coterie.methods.two_step import RESTARTS, TwoStep
@@ -76,7 +76,8 @@ class Deep:
         key = self._key(n_clusters, views, start.labels, words)
         model, encoder, outcome = self._train(views, n_clusters, start.labels, words, judge, key, progress)
         features = self.encoder.with_weights(encoder.tuned_weights() if _is_trained(encoder) else {})
-        candidates, judges = {f"{self.settings.init} start": start}, [judge]
+        candidates: dict[str, Fit] = {f"{self.settings.init} start": start}
+        judges: list[Witness] = [judge]
         notes = [*notes_among(start.evidence), *outcome.notes]
         try:
             head, about_head = self._head(features, texts, n_clusters, model, outcome, progress)
@@ -89,6 +90,7 @@ class Deep:
             notes += [*about_head, *(note for one in again.values() for note in notes_among(one.evidence))]
         except TooFewDifferentError as error:
             notes.append(f"after training only {error.found:,} texts can be told apart: what it gave is left out")
+        judges += model.witnesses()
         wanted = None if self.settings.undo else self._published(candidates)
         fit, evidence = best_of(candidates, judges, self._made_as_the_start, wanted)
         fit.candidates = candidates

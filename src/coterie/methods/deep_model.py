@@ -18,6 +18,7 @@ from coterie.types import Labels, Progress
 
 if TYPE_CHECKING:
     from coterie.features.counted import CountedWords
+    from coterie.methods.judge import Witness
     from coterie.methods.topics import TopicLearner
 
 Number = TypeVar("Number", int, float)
@@ -127,6 +128,10 @@ class DeepModel(Model):
     def topics_of(self, groups: Labels, vectors: Tensor) -> TopicLearner | None:
         """What learns the topics of these groups, which training ended with, where the model has topics."""
         return None
+
+    def witnesses(self) -> list[Witness]:
+        """What has a say, beside the two views, in which grouping is kept."""
+        return []
 
     def begin(self, groups: Labels) -> None:
         """Takes over the groups that training starts from."""

@@ -1,6 +1,7 @@
 """Whether training has made things better, told without labels.
 
-The silhouette of a grouping is taken in the space of the two views, as it was before training and as it is after it.
+The silhouette of a grouping is taken in the space of the two views, as it was before training and as it is after it. A
+model may bring a further witness, such as the words.
 
 The groups that the start's own procedure finds with the trained encoder are compared with the start like with like
 (where the method says so): the larger geometric mean over the spaces is kept, so that a gain in one has to outweigh the
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +33,19 @@ FELL = "more than a tenth below the start in the space before training"
 """Why a candidate with a higher score is not kept."""
 
 
+class Witness(Protocol):
+    """What has a say: the larger the numbers that it gives to texts of a grouping, those of `rows`, the better."""
+
+    criterion: str
+    rows: NDArray[np.int64]
+
+    def of_each(self, labels: Labels) -> NDArray[np.float64]: ...
+
+
 class Judge:
     """Silhouettes about the common mean of a space, of a sample where there are many texts."""
+
+    criterion = "silhouette"
 
     def __init__(self, space: Matrix, seed: int) -> None:
         self.rows = np.sort(np.random.default_rng(seed).permutation(len(space))[:JUDGED_ROWS])
@@ -67,7 +79,7 @@ def standard_error_by_group(values: NDArray[np.float64], groups: Labels) -> floa
 
 
 def best_of(
-    candidates: dict[str, Fit], judges: Sequence[Judge], again: str | None = None, wanted: str | None = None
+    candidates: dict[str, Fit], judges: Sequence[Witness], again: str | None = None, wanted: str | None = None
 ) -> tuple[Fit, list[dict[str, Any]]]:
     """The best of the first, of `again`, which was made as the first was, and of those that are a gain over the first
     by every judge; or the one `wanted` whatever they say. And what each of them had. The first judge's space is that
@@ -91,7 +103,7 @@ def best_of(
     def entry(name: str) -> dict[str, Any]:
         found = {
             "candidate": name,
-            "criterion": "silhouette",
+            "criterion": " and ".join(dict.fromkeys(judge.criterion for judge in judges)),
             "score": round(scores[name], 4),
             "by_space": [round(score, 4) for score in by_space[name]],
             "kept": name == best,

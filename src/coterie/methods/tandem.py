@@ -33,7 +33,8 @@ from coterie.features.two_views import side_by_side, space_of_counts
 from coterie.losses.pseudo_labels import soft_cross_entropy
 from coterie.losses.transport import transport_to_sizes
 from coterie.methods.deep_model import DeepModel, DeepSettings, Task, WordsWanted, given
-from coterie.methods.told_by_words import told_by_words
+from coterie.methods.judge import Witness
+from coterie.methods.told_by_words import JudgedByWords, told_by_words
 from coterie.types import Matrix
 
 if TYPE_CHECKING:
@@ -85,6 +86,9 @@ class Tandem(DeepModel):
     def read(self, words: CountedWords) -> None:
         self.words = (words.counts > 0).astype(np.float64)
         self.word_view = space_of_counts(words.counts, self.task.random_state)
+
+    def witnesses(self) -> list[Witness]:
+        return [] if self.settings.ablation == "no-words" else [JudgedByWords(self.words)]
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
         return {"head": list(self.head.parameters())}

@@ -29,6 +29,19 @@ def told_by_words(texts: csr_matrix, groups: Labels, n_groups: int) -> NDArray[n
     return _log_shares(scores / _temperature(scores, groups))
 
 
+class JudgedByWords:
+    """Judges a grouping by the probability that a text's words give its own group, as `judge.Judge` by silhouettes."""
+
+    criterion = "words"
+
+    def __init__(self, texts: csr_matrix) -> None:
+        self.texts, self.rows = texts, np.arange(texts.shape[0])
+
+    def of_each(self, labels: Labels) -> NDArray[np.float64]:
+        told = told_by_words(self.texts, labels, int(labels.max()) + 1)
+        return np.asarray(np.exp(told[self.rows, labels]))
+
+
 def left_out_scores(texts: csr_matrix, groups: Labels, n_groups: int) -> NDArray[np.float64]:
     """log p(text | g), by the other texts."""
     from scipy.sparse import csr_matrix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from coterie.features.counted import CountedWords
 from coterie.features.graph import neighbour_graph
 from coterie.features.two_views import side_by_side
 from coterie.losses.transport import transport_to_sizes
+from coterie.methods.deep import Deep
 from coterie.methods.deep_model import Task
 from coterie.methods.tandem import FIRST, TOGETHER, Tandem, TandemSettings
-from coterie.methods.told_by_words import ALPHA, left_out_scores, told_by_words
+from coterie.methods.told_by_words import ALPHA, JudgedByWords, left_out_scores, told_by_words
+from coterie.metrics.external import accuracy
 from coterie.vectors import unit_rows
 
 
@@ -76,6 +79,27 @@ def test_groups_are_filled_to_their_sizes_as_sinkhorn_fills_them(seed: int, colu
         expected = expected / expected.sum(dim=1, keepdim=True)
     torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
     torch.testing.assert_close(found.mean(dim=0), sizes, atol=1e-6, rtol=0)
+
+
+def test_a_grouping_that_no_words_foretell_is_judged_by_them() -> None:
+    texts = csr_matrix(np.repeat(np.eye(2), 10, axis=0))
+    judge = JudgedByWords(texts)
+    by_word, in_turns = np.repeat([0, 1], 10), np.arange(20) % 2
+    expected = np.exp(told_by_words(texts, by_word, 2))[np.arange(20), by_word]
+    np.testing.assert_allclose(judge.of_each(by_word), expected)
+    assert judge.of_each(by_word).min() > 0.9
+    assert judge.of_each(in_turns).max() < 0.6
+    assert judge.rows.tolist() == list(range(20))
+
+
+def test_the_words_have_a_say_in_what_is_kept(fake_encoder: Any, themed: Any, own_folder: Path) -> None:
+    texts, truth = themed
+    for ablation, criterion, count in ((None, "silhouette and words", 2), ("no-words", "silhouette", 1)):
+        settings = TandemSettings(epochs=1, augment="dropout", ablation=ablation)
+        fit = Deep("tandem", Tandem, settings, fake_encoder, effort="fast", random_state=0).fit(texts, 4)
+        entries = [entry for entry in fit.evidence if "candidate" in entry]
+        assert {(entry["criterion"], len(entry["by_space"])) for entry in entries} == {(criterion, count)}
+        assert accuracy(truth.tolist(), fit.labels.tolist()) == 1
 
 
 # What is taught
