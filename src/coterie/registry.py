@@ -125,7 +125,7 @@ HAC_SD = MethodInfo("hac-sd", "linkage of sparsified similarities, iterative cla
 def known_methods() -> list[MethodInfo]:
     """Every method; `FEATURES+CLUSTERER` stands for all combinations."""
     own = MethodInfo(DUET, "encoder and words side by side, smoothed, best of two clusterings", "Coterie")
-    auto = MethodInfo(AUTO, "duet; beyond fast, aecl from its groups where they are large enough", "Coterie")
+    auto = MethodInfo(AUTO, "duet; beyond fast, tandem from its groups where they are large enough", "Coterie")
     combinations = [
         MethodInfo(f"{feature}+{clusterer}", f"{about}; {how}", "baseline")
         for feature, about in FEATURES.items()

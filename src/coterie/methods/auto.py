@@ -12,7 +12,7 @@ from coterie.methods.base import Fit, Method
 from coterie.registry import Effort
 from coterie.types import Progress, silent
 
-UNTRAINED, TRAINED = "duet", "aecl"
+UNTRAINED, TRAINED = "duet", "tandem"
 LONGEST_TRAINING: Effort = "balanced"
 FEWEST_TEXTS_A_GROUP = 100
 FEWEST_TEXTS_SEEN = 40_000

@@ -26,7 +26,7 @@ def chosen(
     assert fit.given[:2] == (texts, n_clusters)
     assert fit.evidence[-1] == {"candidate": "first"}
     ((name, trained_for),) = made
-    assert trained_for == ("balanced" if name == "aecl" else effort)
+    assert trained_for == ("balanced" if name == "tandem" else effort)
     return name, fit.evidence[:-1]
 
 
@@ -46,7 +46,7 @@ def test_an_encoder_that_cannot_be_trained_is_left_as_it_is() -> None:
     ("texts", "note"),
     [
         (399, "auto: the method is duet, since 99 texts a group are few to train on (100 would do)"),
-        (400, "auto: the method is aecl, since 100 texts a group are enough to train on"),
+        (400, "auto: the method is tandem, since 100 texts a group are enough to train on"),
     ],
 )
 def test_groups_must_be_large_enough_to_train_on(effort: Effort, texts: int, note: str) -> None:
@@ -69,18 +69,18 @@ def test_groups_must_be_large_enough_to_train_on(effort: Effort, texts: int, not
 def test_what_would_take_too_long_is_not_trained_on(rows: int, length: int, read: int | None) -> None:
     most = 8_000_000 if read is None else read * 1_000_000
     name, why = choice(["x" * length] * rows, 4, most)
-    assert name == ("duet" if read is None else "aecl")
+    assert name == ("duet" if read is None else "tandem")
     assert read is not None or why == "training would read 8 million characters, which takes too long"
 
 
 def test_full_takes_longer_texts_than_balanced() -> None:
     texts = ["x" * 600] * 1000
     assert chosen("balanced", texts, 4)[0] == "duet"
-    assert chosen("full", texts, 4)[0] == "aecl"
+    assert chosen("full", texts, 4)[0] == "tandem"
 
 
 def test_full_trains_as_balanced_does() -> None:
     for effort in EFFORTS:
         made: Any = build("auto", Settings(4, effort, "minilm", "fp32", None, 0))
         assert made.effort == effort
-        assert made.make("aecl", "balanced").effort == "balanced"
+        assert made.make("tandem", "balanced").effort == "balanced"

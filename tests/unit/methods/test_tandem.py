@@ -194,12 +194,12 @@ def test_the_loss_by_hand() -> None:
         rows = torch.tensor([0, 5])
 
         def vectors(self, view: int) -> Tensor:
-            return vectors([0.6, 0.8]) if view == 1 else vectors([0.8, 0.6])
+            return vectors([0.6, 0.8]) if view == 1 else vectors([0.8, 1.0])
 
     model = tandem()
     model.target.copy_(torch.tensor([[0.75, 0.25]] * 8))
     (loss,) = model.losses(Given(), phase(TOGETHER)).values()  # type: ignore[arg-type]
-    logits = 2 * 2**0.5 * np.array([[[0.6, 0.8], [0.8, 0.6]], [[0.8, 0.6], [0.6, 0.8]]])
+    logits = 2 * 2**0.5 * np.array([[[0.6, 0.8], [0.8, 0.6]], [[0.8, 0.6], [1.0, 0.0]]])
     surprise = -(np.array([0.75, 0.25]) * log_softmax(logits, axis=2)).sum(axis=2)
     assert float(loss.detach()) == pytest.approx(surprise.mean(axis=1).sum(), rel=1e-5)
 
