@@ -122,6 +122,7 @@ def test_a_column_that_nobody_named_is_told(run_cli: Cli, texts: list[str], tmp_
     names = [f"{place} Smith" for place in range(len(texts))]
     for content, note in (
         (pl.DataFrame({"id": range(len(texts)), "said": texts}).write_csv(), "the texts are those of 'said'; `--text"),
+        (pl.DataFrame({"1": range(20), "I want my money back": texts[:20]}).write_csv(), "that reads like a text: the"),
         ("\n".join(names), "standard input is read as plain text, one text a line"),
     ):
         fit = ["fit", "-", "--k", "2", "--method", "tfidf+kmeans", "--out", tmp_path / "run", "--force"]
@@ -134,7 +135,7 @@ def test_a_column_that_nobody_named_is_told(run_cli: Cli, texts: list[str], tmp_
 def test_progress_goes_to_stderr_as_plain_lines(demo_fit: Any) -> None:
     lines = demo_fit.err.splitlines()
     assert any(line.startswith("encoding: done in ") for line in lines)
-    assert all(line.endswith((" s", " s left")) for line in lines)
+    assert all(line.endswith((" s", " s left", "%")) for line in lines)
     assert "\x1b" not in demo_fit.err
     assert "\r" not in demo_fit.err
     assert not any(line in demo_fit.out for line in lines)

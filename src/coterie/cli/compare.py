@@ -110,9 +110,9 @@ def _trained_encoder(run: Run) -> TransformerEncoder:
         options = run.config["options"]
         raise ConfigError(
             f"{run.folder}: the model of this run has no trained encoder (method {options['method']!r}, effort "
-            f"{options['effort']!r}), so no similarity has changed. Fit with a method that trains it, as in "
-            "`--method clusterbert --effort balanced`; where training was tried and the start was kept, add "
-            "`--set undo=false`."
+            f"{options['effort']!r}), so no similarity has changed. Where training was tried and the start was kept, "
+            "fit with `--set undo=false`, too; else with a method that trains it, as in "
+            "`--method clusterbert --effort balanced`."
         )
     return encoder
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from coterie.data.tables import TableReader
     from coterie.types import Progress
 
+LEAST_DONE = 0.02
+"""Of a stage, before there is any telling how long it takes."""
 SECONDS_BETWEEN_LINES = 10.0
 EXAMPLES_SHOWN = 2
 WORDS_SHOWN = 8
@@ -132,12 +134,19 @@ class PlainLines:
             del self._last_line[stage]
         elif seconds - last >= SECONDS_BETWEEN_LINES and done:
             self._last_line[stage] = seconds
-            left = seconds / done * (total - done)
-            far = f"{100 * done / total:.0f}%, about {left:.0f} s left" if total else f"{done:,} so far"
-            self._say(f"{stage}: {far}")
+            self._say(f"{stage}: {_how_far(done, total, seconds)}")
 
     def _say(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)
+
+
+def _how_far(done: int, total: int, seconds: float) -> str:
+    if not total:
+        return f"{done:,} so far"
+    share = done / total
+    # The first steps, with something to load or to set up, say nothing of the others.
+    left = f", about {seconds / share - seconds:.0f} s left" if share >= LEAST_DONE else ""
+    return f"{100 * share:.0f}%{left}"
 
 
 @contextmanager

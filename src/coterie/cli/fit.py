@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from coterie.types import NClusters
 
 GROUPS_SHOWN = 30
+WORDS_OF_A_TEXT = 5
 GAPS_IN_TRUTH = (
     "Fill it in, or fit without `--truth`: `coterie evaluate RUN --truth COLUMN` then scores the rows that have one."
 )
@@ -168,6 +169,10 @@ def _say_which(column: str, table: TableReader, frame: pl.DataFrame) -> None:
 
     if column != PLAIN_TEXT_COLUMN:
         print(f"note: the texts are those of {column!r}; `--text NAME` names another column", file=sys.stderr)
+        if len(column.split()) >= WORDS_OF_A_TEXT:
+            print(
+                "note: that reads like a text: the first line must have the names of the columns", file=sys.stderr
+            )
     say_how_plain_text_is_read(table, frame)
 
 

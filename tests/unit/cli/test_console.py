@@ -54,6 +54,16 @@ def test_time_left_is_that_of_the_turn(clock: list[float], capsys: pytest.Captur
     assert capsys.readouterr().err == "encoding: 40%, about 30 s left\n"
 
 
+def test_the_first_steps_foretell_no_end(capsys: pytest.CaptureFixture[str], clock: list[float]) -> None:
+    show = PlainLines()
+    show("drawing the map", 0, 400)
+    clock[0] += 15
+    show("drawing the map", 1, 400)
+    clock[0] += 15
+    show("drawing the map", 8, 400)
+    assert capsys.readouterr().err == "drawing the map: 0%\ndrawing the map: 2%, about 1470 s left\n"
+
+
 def test_a_stage_without_an_end_is_counted_to_its_last_word(clock: list[float]) -> None:
     times = StageTimes(lambda stage, done, total: None)
     for _ in range(3):

@@ -11,7 +11,7 @@ function card(group, data, show) {
     node("h3", {}, node("span", { className: "number", text: group.id }), ` ${group.name}`),
   );
   const share = ((100 * group.size) / data.rows).toFixed(1);
-  const facts = node("p", { className: "size", text: `${group.size.toLocaleString("en")} texts, ${share} % · mean confidence ${group.confidence.toFixed(2)}` });
+  const facts = node("p", { className: "size", text: `${group.size.toLocaleString("en")} ${group.size === 1 ? "text" : "texts"}, ${share} % · mean confidence ${group.confidence.toFixed(2)}` });
   return node("article", { className: "card", id: `group-${group.id}` },
     head,
     facts,
