@@ -52,6 +52,17 @@ def test_company_and_order_change_nothing(run_cli: Cli, demo_fit: Any, tmp_path:
     assert answers["confidence"].to_list() == pytest.approx(fitted["confidence"].to_list(), abs=1e-6)
 
 
+def test_texts_in_a_script_that_the_encoder_does_not_know_are_told_of(
+    run_cli: Cli, demo_fit: Any, tmp_path: Path
+) -> None:
+    pl.DataFrame({"message": ["我的包裹还没有到", "请退款", "无法登录账户"]}).write_csv(tmp_path / "new.csv")
+    command = ["predict", demo_fit.folder, tmp_path / "new.csv", "--out", tmp_path / "sorted.csv"]
+    done = run_cli(*command)
+    assert done.code == 0, done.err
+    assert "note: the encoder 'minilm' does not know the script of these texts" in done.err
+    assert "note" not in run_cli(*command, "--quiet").err
+
+
 def test_rows_without_a_text_can_be_left_out(run_cli: Cli, refused: Refused, demo_fit: Any, tmp_path: Path) -> None:
     path = tmp_path / "gaps.csv"
     path.write_text("id,message\n1,I was charged twice\n2,\n3,\u200b\n4,dark mode please\n")

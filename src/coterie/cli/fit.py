@@ -170,9 +170,7 @@ def _say_which(column: str, table: TableReader, frame: pl.DataFrame) -> None:
     if column != PLAIN_TEXT_COLUMN:
         print(f"note: the texts are those of {column!r}; `--text NAME` names another column", file=sys.stderr)
         if len(column.split()) >= WORDS_OF_A_TEXT:
-            print(
-                "note: that reads like a text: the first line must have the names of the columns", file=sys.stderr
-            )
+            print("note: that reads like a text: the first line must have the names of the columns", file=sys.stderr)
     say_how_plain_text_is_read(table, frame)
 
 

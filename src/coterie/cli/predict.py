@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -36,6 +37,7 @@ def predict(
     from coterie.data.readers import open_table
     from coterie.data.sources import STANDARD_STREAM
     from coterie.data.writers import table_writer
+    from coterie.features.legible import note_on_script
     from coterie.persist.new_run import check_names_free, with_answers
     from coterie.persist.run import Run
 
@@ -48,7 +50,7 @@ def predict(
     with open_table(file, text or finished.text_column) as table:
         check_names_free(table.columns, table.name, finished.outliers_below)
         wanted = text or (finished.text_column if finished.text_column in table.columns else None)
-        model = None
+        model, illegible = None, None
         with progress_on_stderr(quiet) as progress, table_writer(out) as writer:
             done = skipped = 0
             progress("predicting", 0, 0)
@@ -59,7 +61,9 @@ def predict(
                 sorted_ones = rows_with_text(batch, wanted, table.name) if skip_empty else batch
                 if len(sorted_ones):
                     texts = texts_of(sorted_ones, wanted, table.name, first_row=done + 1, if_empty=OR_SKIP)
-                    model = model or finished.model()  # the first rows are sound, so it is worth loading
+                    if model is None:  # the first rows are sound, so it is worth loading
+                        model = finished.model()
+                        illegible = note_on_script(model.features_, texts)
                     writer.write(with_answers(sorted_ones, model.answers(texts), finished.outliers_below))
                 done, skipped = done + len(batch), skipped + len(batch) - len(sorted_ones)
                 progress("predicting", done, 0)
@@ -68,3 +72,5 @@ def predict(
             progress("predicting", done, done)
     if not quiet:
         say_how_many_are_skipped(skipped)
+        if illegible:
+            print(f"note: {illegible}", file=sys.stderr)

@@ -48,6 +48,12 @@ def notes_on_reading(features: object, texts: Sequence[str]) -> list[str]:
     return notes if encoder is None else [*notes, *_notes_on_encoding(encoder, sample)]
 
 
+def note_on_script(features: object, texts: Sequence[str]) -> str | None:
+    """What to say where the encoder of these features, if they have one, does not know the script of these texts."""
+    encoder = encoder_of(features)
+    return None if encoder is None else _note_on_script(encoder, _sample(texts))
+
+
 def why_alike(encoder: TransformerEncoder, texts: Sequence[str]) -> str | None:
     """Why the encoder sees no difference between texts that differ; None where it is not for their script."""
     if unread_share(encoder.tokenizer, _sample(texts)) < ILLEGIBLE:
@@ -61,19 +67,24 @@ def _sample(texts: Sequence[str]) -> list[str]:
 
 
 def _notes_on_encoding(encoder: TransformerEncoder, sample: Sequence[str]) -> list[str]:
-    unread, cut = unread_share(encoder.tokenizer, sample), cut_share(encoder, sample)
-    notes = []
-    if unread >= ILLEGIBLE:
-        notes.append(
-            f"the encoder {encoder.name!r} does not know the script of these texts: {unread:.0%} of a text's letters "
-            f"it cannot read or only spells out, so the groups hardly go by meaning; {ANOTHER_ENCODER}"
-        )
-    if cut >= MANY:
+    script = _note_on_script(encoder, sample)
+    notes = [] if script is None else [script]
+    if (cut := cut_share(encoder, sample)) >= MANY:
         notes.append(
             f"{cut:.0%} of the texts are longer than the {encoder.longest:,} tokens that the encoder reads of each: "
             "what comes after counts by its words at most. Where texts open alike, leave the opening out"
         )
     return notes
+
+
+def _note_on_script(encoder: TransformerEncoder, sample: Sequence[str]) -> str | None:
+    unread = unread_share(encoder.tokenizer, sample)
+    if unread < ILLEGIBLE:
+        return None
+    return (
+        f"the encoder {encoder.name!r} does not know the script of these texts: {unread:.0%} of a text's letters "
+        f"it cannot read or only spells out, so the groups hardly go by meaning; {ANOTHER_ENCODER}"
+    )
 
 
 def cut_share(encoder: TransformerEncoder, sample: Sequence[str]) -> float:
