@@ -34,12 +34,14 @@ FELL = "more than a tenth below the start in the space before training"
 
 
 class Witness(Protocol):
-    """What has a say: the larger the numbers that it gives to texts of a grouping, those of `rows`, the better."""
+    """What has a say: the larger the numbers that it gives to the texts of a grouping, those of `rows`, the better."""
 
     criterion: str
     rows: NDArray[np.int64]
 
     def of_each(self, labels: Labels) -> NDArray[np.float64]: ...
+
+    def of_all(self, each: NDArray[np.float64]) -> float: ...
 
 
 class Judge:
@@ -55,8 +57,11 @@ class Judge:
         # Where there is one group only, there is no silhouette.
         return np.nan_to_num(silhouettes(self.centred, labels[self.rows]), nan=-1.0)
 
+    def of_all(self, each: NDArray[np.float64]) -> float:
+        return float(each.mean())
+
     def __call__(self, labels: Labels) -> float:
-        return float(self.of_each(labels).mean())
+        return self.of_all(self.of_each(labels))
 
 
 def least_left(before: float) -> float:
@@ -86,7 +91,9 @@ def best_of(
     before training."""
     start, *others = candidates
     each = {name: [judge.of_each(fit.labels) for judge in judges] for name, fit in candidates.items()}
-    by_space = {name: [float(found.mean()) for found in each[name]] for name in candidates}
+    by_space = {
+        name: [judge.of_all(found) for judge, found in zip(judges, each[name], strict=True)] for name in candidates
+    }
     scores = {name: together(found) for name, found in by_space.items()}
     first_groups = [candidates[start].labels[judge.rows] for judge in judges]
 

@@ -30,7 +30,10 @@ def told_by_words(texts: csr_matrix, groups: Labels, n_groups: int) -> NDArray[n
 
 
 class JudgedByWords:
-    """Judges a grouping by the probability that a text's words give its own group, as `judge.Judge` by silhouettes."""
+    """Judges a grouping by the probability that a text's words give its own group, as `judge.Judge` by silhouettes.
+
+    The geometric mean over the texts, which the temperature makes as large as it can be.
+    """
 
     criterion = "words"
 
@@ -38,8 +41,10 @@ class JudgedByWords:
         self.texts, self.rows = texts, np.arange(texts.shape[0])
 
     def of_each(self, labels: Labels) -> NDArray[np.float64]:
-        told = told_by_words(self.texts, labels, int(labels.max()) + 1)
-        return np.asarray(np.exp(told[self.rows, labels]))
+        return np.asarray(told_by_words(self.texts, labels, int(labels.max()) + 1)[self.rows, labels])
+
+    def of_all(self, each: NDArray[np.float64]) -> float:
+        return float(np.exp(each.mean()))
 
 
 def left_out_scores(texts: csr_matrix, groups: Labels, n_groups: int) -> NDArray[np.float64]:
