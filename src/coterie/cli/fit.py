@@ -262,10 +262,13 @@ def _print_tried(evidence: list[dict[str, Any]]) -> None:
     for entry in (entry for entry in evidence if "candidate" in entry):
         mark = "kept" if entry.get("kept") else "    "
         why = f" ({entry['because']})" if "because" in entry else ""
-        print(f"  {mark}  {entry['candidate']:<28} {entry['criterion']} {_scores(entry)}{why}")
+        print(f"  {mark}  {entry['candidate']:<28} {_scores(entry)}{why}")
 
 
 def _scores(entry: dict[str, Any]) -> str:
-    """One score, or both where two spaces were looked at."""
-    before, *after = entry.get("by_space") or [entry["score"]]
-    return f"{before:.3f}" + "".join(f" before training, {score:.3f} after" for score in after)
+    """What it was compared by: one score, or one in each space that was looked at, and what the words say."""
+    if "by_space" not in entry:
+        return f"{entry['criterion']} {entry['score']:.3f}"
+    before, *after = entry["by_space"]
+    silhouettes = f"silhouette {before:.3f}" + "".join(f" before training, {score:.3f} after" for score in after)
+    return silhouettes + (f", words {entry['words']:.3f}" if "words" in entry else "")

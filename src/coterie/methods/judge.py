@@ -28,6 +28,7 @@ from coterie.types import Labels, Matrix
 JUDGED_ROWS = 20_000
 STANDARD_ERRORS = 2.0
 LEAST_LEFT = 0.9
+SILHOUETTE = "silhouette"
 NO_GAIN = "not above the start in every space by more than chance"
 FELL = "more than a tenth below the start in the space before training"
 """Why a candidate with a higher score is not kept."""
@@ -47,7 +48,7 @@ class Witness(Protocol):
 class Judge:
     """Silhouettes about the common mean of a space, of a sample where there are many texts."""
 
-    criterion = "silhouette"
+    criterion = SILHOUETTE
 
     def __init__(self, space: Matrix, seed: int) -> None:
         self.rows = np.sort(np.random.default_rng(seed).permutation(len(space))[:JUDGED_ROWS])
@@ -107,12 +108,16 @@ def best_of(
     eligible = [name for name in others if (holds(name) if name == again else wins_everywhere(name))]
     best = wanted or max([start, *eligible], key=lambda name: scores[name])
 
+    def told(name: str) -> list[tuple[str, float]]:
+        return [(judge.criterion, round(score, 4)) for judge, score in zip(judges, by_space[name], strict=True)]
+
     def entry(name: str) -> dict[str, Any]:
         found = {
             "candidate": name,
             "criterion": " and ".join(dict.fromkeys(judge.criterion for judge in judges)),
             "score": round(scores[name], 4),
-            "by_space": [round(score, 4) for score in by_space[name]],
+            "by_space": [score for criterion, score in told(name) if criterion == SILHOUETTE],
+            **{criterion: score for criterion, score in told(name) if criterion != SILHOUETTE},
             "kept": name == best,
         }
         refused = not wanted and scores[name] > scores[best]

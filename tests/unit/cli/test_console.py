@@ -6,10 +6,12 @@ import io
 import re
 import sys
 import time
+from typing import Any
 
 import pytest
 
 from coterie.cli.console import PlainLines, StageTimes, _live_bars, print_rows
+from coterie.cli.fit import _scores
 
 
 @pytest.fixture
@@ -107,3 +109,17 @@ def test_the_last_column_is_wrapped_on_a_terminal_alone(
     assert first.startswith("one    a b")
     assert second.startswith("       ")
     assert last == "three"
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"criterion": "stability", "score": 0.91}, "stability 0.910"),
+        ({"by_space": [0.1]}, "silhouette 0.100"),
+        ({"by_space": [0.1, 0.2]}, "silhouette 0.100 before training, 0.200 after"),
+        ({"by_space": [0.1], "words": 0.7}, "silhouette 0.100, words 0.700"),
+        ({"by_space": [0.1, 0.2], "words": 0.7}, "silhouette 0.100 before training, 0.200 after, words 0.700"),
+    ],
+)
+def test_what_a_candidate_was_compared_by(entry: dict[str, Any], told: str) -> None:
+    assert _scores(entry) == told
