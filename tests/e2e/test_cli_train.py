@@ -290,7 +290,7 @@ def test_a_setting_is_given_once(refused: Cli, table: pl.DataFrame, tmp_path: Pa
         (
             ["--augment-columns", "other"],
             "augmented columns are of no use to the method 'tfidf+kmeans': leave them out, or use one of "
-            "aecl, sccl, rstc, deccrl, clusterbert",
+            "tandem, aecl, sccl, rstc, deccrl, clusterbert",
         ),
     ],
 )
