@@ -31,6 +31,7 @@ from coterie.engine.phase import Phase
 from coterie.losses.pseudo_labels import soft_cross_entropy
 from coterie.losses.student_t import target_distribution
 from coterie.methods.deep_model import DeepSettings, Task, given
+from coterie.methods.same_vectors import OfSameVectors
 from coterie.methods.tsdae import ADAPTATION, TSDAE, TSDAESettings
 from coterie.methods.tuning import STEPS_AN_EPOCH
 from coterie.metrics.internal import finite, internal_scores
@@ -87,8 +88,9 @@ class ClusterBERT(TSDAE):
         super().__init__(settings, task)
         self.head = nn.Linear(task.width, task.n_clusters)
         self.register_buffer("target", torch.zeros(task.rows, task.n_clusters))
-        self._grouped: tuple[Tensor, Labels] | None = None
-        self._surveyed: tuple[Tensor, dict[str, Any]] | None = None
+        # Of the same vectors groups are found once, for the survey and for the round after it.
+        self._kmeans = OfSameVectors(self._by_kmeans)
+        self._surveyed = OfSameVectors(self._silhouette_and_dunn)
         self._whole_texts: list[Marks] = []
 
     def join(self, encoder: TrainableEncoder, texts: TrainingTexts, progress: Progress) -> None:
@@ -102,7 +104,8 @@ class ClusterBERT(TSDAE):
     def leave(self) -> None:
         super().leave()
         self._whole_texts = []
-        self._grouped = self._surveyed = None
+        self._kmeans.forget()
+        self._surveyed.forget()
 
     @classmethod
     def epochs_in_all(cls, settings: Any) -> int:
@@ -189,19 +192,16 @@ class ClusterBERT(TSDAE):
         # A group that is mostly the same keeps its number, or the head would have to learn all of them anew.
         self.first_groups.copy_(torch.from_numpy(numbered_like(found, groups, self.task.n_clusters)))
 
-    def _kmeans(self, vectors: Tensor) -> Labels:
-        """Of the same vectors they are found once, for the survey and for the round after it."""
-        if self._grouped is None or self._grouped[0] is not vectors:
-            means = KMeans(self.task.n_clusters, n_init=RESTARTS, random_state=self.task.random_state)
-            self._grouped = (vectors, np.asarray(means.fit(vectors.cpu().numpy()).labels_, dtype=np.int64))
-        return self._grouped[1]
+    def _by_kmeans(self, vectors: Tensor) -> Labels:
+        means = KMeans(self.task.n_clusters, n_init=RESTARTS, random_state=self.task.random_state)
+        return np.asarray(means.fit(vectors.cpu().numpy()).labels_, dtype=np.int64)
 
     def survey(self, vectors: Tensor, phase: Phase | None) -> dict[str, Any]:
         """Silhouette and Dunn index of k-means on the vectors (figure 3)."""
-        # While the encoder stands still they are the same.
-        if self._surveyed is None or self._surveyed[0] is not vectors:
-            self._surveyed = (vectors, finite(internal_scores(vectors.cpu().numpy(), self._kmeans(vectors))))
-        return self._surveyed[1]
+        return self._surveyed(vectors)
+
+    def _silhouette_and_dunn(self, vectors: Tensor) -> dict[str, Any]:
+        return finite(internal_scores(vectors.cpu().numpy(), self._kmeans(vectors)))
 
     def scores(self, vectors: Tensor) -> Tensor:
         return torch.as_tensor(self.head(self.scale * vectors))

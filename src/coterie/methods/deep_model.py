@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from coterie.engine.batch import Batch, batch_count
-from coterie.engine.phase import Model, Phase
+from coterie.engine.phase import ROWS_AT_ONCE, Model, Phase
 from coterie.methods.settings import OwnSettings
 from coterie.metrics.internal import evenness
 from coterie.nn.encoder import TrainableEncoder
@@ -161,6 +161,10 @@ class DeepModel(Model):
         vectors = batch.vectors(0) * self.scale
         # An encoder that stands still has no dropout of its own.
         return vectors if phase.trains_encoder else torch.as_tensor(self.blur(vectors))
+
+    def log_p(self, vectors: Tensor) -> Tensor:
+        """The logarithm of softmax of the scores of all texts."""
+        return torch.cat([self.scores(part).log_softmax(dim=1) for part in torch.split(vectors, ROWS_AT_ONCE)])
 
     @property
     def batch_size(self) -> int:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from coterie.engine.batch import Batch
-from coterie.engine.phase import ENCODER, ROWS_AT_ONCE, Phase
+from coterie.engine.phase import ENCODER, Phase
 from coterie.losses.contrastive import instance_contrast
 from coterie.losses.transport import self_adaptive_transport
 from coterie.methods.deep_model import DeepModel, DeepSettings, Task, given
@@ -82,8 +82,7 @@ class RSTC(DeepModel):
             self.labels.copy_(self.first_groups)
             return
         with torch.no_grad():
-            log_p = torch.cat([self.scores(part).log_softmax(dim=1) for part in torch.split(vectors, ROWS_AT_ONCE)])
-            plan, _ = self_adaptive_transport(log_p, self.settings.epsilon, self._balance())
+            plan, _ = self_adaptive_transport(self.log_p(vectors), self.settings.epsilon, self._balance())
         self.labels.copy_(plan.argmax(dim=1))
 
     def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:

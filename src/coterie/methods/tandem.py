@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from coterie.engine.batch import Batch
-from coterie.engine.phase import ENCODER, ROWS_AT_ONCE, Phase
+from coterie.engine.phase import ENCODER, Phase
 from coterie.features.counted import CountedWords
 from coterie.features.graph import NEIGHBOURS_SHARE, means_of_neighbours, neighbour_graph
 from coterie.features.two_views import side_by_side, space_of_counts
@@ -34,6 +34,7 @@ from coterie.losses.pseudo_labels import soft_cross_entropy
 from coterie.losses.transport import transport_to_sizes
 from coterie.methods.deep_model import DeepModel, DeepSettings, Task, WordsWanted, given
 from coterie.methods.judge import Witness
+from coterie.methods.same_vectors import OfSameVectors
 from coterie.methods.told_by_words import JudgedByWords, told_by_words
 from coterie.types import Matrix
 
@@ -78,6 +79,7 @@ class Tandem(DeepModel):
         self.head = nn.Linear(task.width, task.n_clusters)
         self.register_buffer("groups", torch.zeros(task.rows, dtype=torch.long))
         self.register_buffer("target", torch.zeros(task.rows, task.n_clusters))
+        self._means = OfSameVectors(self._means_in_both_views)
 
     @classmethod
     def words_wanted(cls, settings: Any) -> WordsWanted | None:
@@ -112,8 +114,8 @@ class Tandem(DeepModel):
             return
         shares = self._told_by_both(vectors)
         if self.settings.ablation != "no-neighbours":
-            means = means_of_neighbours(neighbour_graph(self._both_views(vectors)))
-            shares = (1 - NEIGHBOURS_SHARE) * shares + NEIGHBOURS_SHARE * torch.from_numpy(means @ shares.numpy())
+            of_neighbours = torch.from_numpy(self._means(vectors) @ shares.numpy())
+            shares = (1 - NEIGHBOURS_SHARE) * shares + NEIGHBOURS_SHARE * of_neighbours
         if self.settings.ablation != "no-sizes":
             shares = transport_to_sizes(shares.log(), self.first_groups.bincount(minlength=self.task.n_clusters).cpu())
         self.target.copy_(shares)
@@ -121,16 +123,19 @@ class Tandem(DeepModel):
 
     def _told_by_both(self, vectors: Tensor) -> Tensor:
         """p_e p_w, scaled."""
-        log_p = torch.cat([self.scores(part).log_softmax(dim=1) for part in torch.split(vectors, ROWS_AT_ONCE)]).cpu()
+        log_p = self.log_p(vectors).cpu()
         if self.settings.ablation != "no-words":
             told = told_by_words(self.words, self.groups.cpu().numpy(), self.task.n_clusters)
             log_p = log_p + torch.from_numpy(told)
         return log_p.softmax(dim=1)
 
-    def _both_views(self, vectors: Tensor) -> Matrix:
+    def leave(self) -> None:
+        self._means.forget()
+
+    def _means_in_both_views(self, vectors: Tensor) -> csr_matrix:
         encoded = vectors.cpu().numpy()
         views = encoded if self.settings.ablation == "no-words" else side_by_side(encoded, self.word_view)
-        return np.asarray(views - views.mean(axis=0))
+        return means_of_neighbours(neighbour_graph(views - views.mean(axis=0)))
 
     def losses(self, batch: Batch, phase: Phase) -> dict[str, Tensor]:
         target = self.target[batch.rows]

@@ -20,6 +20,7 @@ from coterie.features.counted import CountedWords
 from coterie.features.graph import neighbour_graph
 from coterie.features.two_views import side_by_side
 from coterie.losses.transport import transport_to_sizes
+from coterie.methods import tandem as tandem_module
 from coterie.methods.deep import Deep
 from coterie.methods.deep_model import Task
 from coterie.methods.tandem import FIRST, TOGETHER, Tandem, TandemSettings
@@ -180,6 +181,17 @@ def test_a_text_has_a_share_in_what_its_neighbours_are() -> None:
     alone.refresh(places, phase(TOGETHER))
     sized = transport_to_sizes(torch.from_numpy(told).log(), torch.tensor([3, 5]))
     np.testing.assert_allclose(alone.target.numpy(), sized.numpy(), rtol=1e-5)
+
+
+def test_neighbours_are_looked_for_once_while_the_encoder_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, places, found = tandem(), vectors([0.9, 0.8, 0.3, 0.7, 0.1, 0.2, 0.6, 0.4]), []
+    monkeypatch.setattr(
+        tandem_module, "neighbour_graph", lambda views: (found.append(len(views)), neighbour_graph(views))[1]
+    )
+    model.begin(np.array([0, 0, 0, 1, 1, 1, 1, 1]))
+    for name, now in ((FIRST, places), (TOGETHER, places), (TOGETHER, places), (TOGETHER, places.clone())):
+        model.refresh(now, phase(name))
+    assert found == [8, 8]
 
 
 def test_groups_keep_the_sizes_they_began_with() -> None:
